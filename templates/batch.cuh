@@ -98,9 +98,16 @@ HOTGEMM_DEVICE EpilogueArgs moved(EpilogueArgs args, const BatchArgs& /*batch*/,
   constexpr Epilogue kEpilogue = kTraits.epilogue;
   args.residual = moved_rows(args.residual, args.ld_residual, group, size_bytes(kTraits.element_d));
   args.auxiliary = moved_rows(args.auxiliary, args.ld_auxiliary, group, size_bytes(kTraits.element_d));
-  if constexpr (kEpilogue.scale_a == Scaling::vector) args.scale_a = moved_rows(args.scale_a, 1, group, sizeof(float));
+  constexpr bool kRowsHaveScales = kEpilogue.scale_a == Scaling::vector || kEpilogue.has_block_scales();
+  if constexpr (kRowsHaveScales) args.scale_a = moved_rows(args.scale_a, 1, group, sizeof(float));
   if constexpr (kEpilogue.bias == Bias::per_row)
     args.bias = moved_rows(args.bias, 1, group, size_bytes(bias_type(kTraits.element_d)));
+  return args;
+}
+
+/// The same with the scales of blocks of the group's own B.
+HOTGEMM_DEVICE EpilogueArgs with_scales_of(EpilogueArgs args, const ExtraArgs& extras, const RowGroup& group) {
+  args.scale_b = moved(args.scale_b, extras.stride_scale_b, static_cast<u32>(group.number), sizeof(float));
   return args;
 }
 
@@ -117,13 +124,19 @@ HOTGEMM_DEVICE void run_block(const GemmArgs& args, int block_m, int block_n) {
   if constexpr (kTraits.grouped) {
     const BatchArgs& batch = batch_of(args);
     const u32 step = ptx::grid_size();  // so that a block has one tile, or none
-    for_each_group_tile(args, groups_of(args), batch.count, block_m, block_n, ptx::block_index(), step,
-                        [&](const GroupTile& tile) {
-                          const Fused<GemmArgs> product{
-                              moved<kTraits>(args, batch, tile.group),
-                              moved<kTraits>(static_cast<const Fused<GemmArgs>&>(args).epilogue, batch, tile.group)};
-                          Gemm(product, tile.at, ptx::thread_index()).run();
-                        });
+    for_each_group_tile(
+        args, groups_of(args), batch.count, block_m, block_n, ptx::block_index(), step, [&](const GroupTile& tile) {
+          const Fused<GemmArgs> product{
+              moved<kTraits>(args, batch, tile.group),
+              moved<kTraits>(static_cast<const Fused<GemmArgs>&>(args).epilogue, batch, tile.group)};
+          if constexpr (kTraits.epilogue.has_block_scales()) {
+            const ExtraArgs& extras = static_cast<const WithExtras<GemmArgs>&>(args).extras;
+            const Fused<GemmArgs> scaled{product, with_scales_of(product.epilogue, extras, tile.group)};
+            Gemm(WithExtras<GemmArgs>{{{scaled, batch}, groups_of(args)}, extras}, tile.at, ptx::thread_index()).run();
+          } else {
+            Gemm(product, tile.at, ptx::thread_index()).run();
+          }
+        });
   } else if constexpr (kTraits.batched) {
     const u32 tiles = tiles_m * tiles_n, index = ptx::block_index() / tiles;
     const u32 tile = ptx::block_index() - index * tiles;

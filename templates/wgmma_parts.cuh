@@ -8,6 +8,7 @@
 #include "wgmma_direct.cuh"
 #include "wgmma_epilogue.cuh"
 #include "wgmma_load.cuh"
+#include "wgmma_promotion.cuh"
 #include "wgmma_schedule.cuh"
 #include "wgmma_sink.cuh"
 #include "wgmma_split.cuh"
@@ -39,6 +40,7 @@ struct WgmmaParts {
   using LoadA = LoadOf<Operand::a, kConfig, kTraits, kConfig.a_tile(kTraits), kTraits.vec_a, kConfig.cluster_n>;
   using LoadB = LoadOf<Operand::b, kConfig, kTraits, kConfig.b_tile(kTraits), kTraits.vec_b, kConfig.cluster_m>;
   using Schedule = typename ScheduleOf<kConfig, kTraits>::Type;
+  using Promotion = typename PromotionOf<kTraits, kConfig>::Type;
   using Epilogue = typename EpilogueOf<kTraits, kConfig, typename OpOf<kTraits, kConfig.transposed>::Type>::Type;
 };
 /// The parts of a kernel whose blocks divide k. L2 drops its operands first, so that the sums of the parts stay there.

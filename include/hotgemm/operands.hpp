@@ -68,8 +68,8 @@ struct Operands {
   void* auxiliary = nullptr;  ///< m×n, of D's type, written: the result before the activation, for the backward pass
   std::int64_t ld_auxiliary = 0;            ///< elements from one row of the auxiliary output to the next
   std::int64_t batch_stride_auxiliary = 0;  ///< as batch_stride_a
-  const float* scale_a = nullptr;           ///< one factor, or one for each of the m rows of op(A)
-  const float* scale_b = nullptr;           ///< one factor, or one for each of the n columns of op(B)
+  const float* scale_a = nullptr;  ///< one factor, or one for each of the m rows of op(A), or for blocks: ld_scale_a
+  const float* scale_b = nullptr;  ///< one factor, or one for each of the n columns of op(B), or for blocks: ld_scale_b
   const float* scale_d = nullptr;  ///< one factor, by which the result is multiplied before it is rounded to D's type
 
   /// Device memory that the kernel may write to: at least Plan::workspace_bytes(), at a multiple of 256 bytes. It need
@@ -100,6 +100,13 @@ struct Operands {
   std::int16_t batch_align_b = 0;  ///< as batch_align_a
   std::int16_t batch_align_c = 0;  ///< as batch_align_a
   std::int16_t batch_align_d = 0;  ///< as batch_align_a
+
+  /// For Scaling::block_1x128 and block_128x128. The factor of elements 128 * i to 128 * i + 127 of row r of op(A) is
+  /// scale_a[i * ld_scale_a + r]; ld_scale_a is at least m. That of the same rows of op(B) in columns 128 * j to
+  /// 128 * j + 127 is scale_b[j * ld_scale_b + i]; ld_scale_b is at least ceil(k / 128). Of groups, the factors of
+  /// matrix g of B begin g * ceil(n / 128) * ld_scale_b numbers behind `scale_b`.
+  std::int64_t ld_scale_a = 0;
+  std::int64_t ld_scale_b = 0;  ///< as ld_scale_a
 };
 
 }  // namespace hotgemm

@@ -102,8 +102,9 @@ enum class GroupKind : unsigned char {
 ///
 /// Every order of sums is supported, SM limits as far as `sm_limit` says, batches of both kinds, groups of rows of an A
 /// that is not transposed, prepacked operands of f16 and bf16 that are neither a batch nor groups, and every part of an
-/// Epilogue except blocks of scales and gates, and for groups functions, clamps and amax. A D of s32 has no epilogue.
-/// All other values of these fields are refused with Error{not_supported}, which names the field.
+/// Epilogue except gates, and for groups functions, clamps and amax. Scales of blocks are those of A in 1x128 with
+/// those of B in 128x128, for precise FP8, and not for a batch. A D of s32 has no epilogue. All other values of these
+/// fields are refused with Error{not_supported}, which names the field.
 struct Problem {
   std::int64_t m = 0;              ///< rows of D, at most 2147482623
   std::int64_t n = 0;              ///< columns of D, at most 2147482623

@@ -170,11 +170,11 @@ KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::s
   text += "extern \"C\" __global__ void __launch_bounds__(" + own.launch_bounds + ")" + own.attributes + "\n";
   const std::string function = own.function.empty() ? std::string(family.function) : own.function;
   const std::string args = "hotgemm::" + std::string(family.args);
-  const std::string parameter = traits.epilogue.has_extras() ? "hotgemm::WithExtras<" + args + ">"
-                                : traits.grouped             ? "hotgemm::Grouped<" + args + ">"
-                                : traits.batched             ? "hotgemm::Batched<" + args + ">"
-                                : traits.is_fused()          ? "hotgemm::Fused<" + args + ">"
-                                                             : args;
+  const std::string parameter = traits.epilogue.takes_extras() ? "hotgemm::WithExtras<" + args + ">"
+                                : traits.grouped               ? "hotgemm::Grouped<" + args + ">"
+                                : traits.batched               ? "hotgemm::Batched<" + args + ">"
+                                : traits.is_fused()            ? "hotgemm::Fused<" + args + ">"
+                                                               : args;
   text += symbol + "(const __grid_constant__ " + parameter + " args" +
           (own.takes_workspace ? ", const __grid_constant__ hotgemm::WorkspaceArgs workspace" : "") + ") {\n";
   text += "  hotgemm::" + function + "<kTraits, kConfig" + own.template_argument + ">(args" +

@@ -76,14 +76,31 @@ std::string unsupported_types(const Types& t) {
   return "compute mode " + std::string(to_string(t.mode));
 }
 
+/// True if kernels have the scales of A and of B: those of blocks of both, for one product or for groups.
+bool has_scales(const Problem& p) noexcept {
+  const Epilogue& e = p.epilogue;
+  if (!e.has_block_scales()) return true;
+  return e.scale_a == Scaling::block_1x128 && e.scale_b == Scaling::block_128x128 && is_fp8(p.types.a) &&
+         p.types.mode == ComputeMode::precise && p.batch == 1 && p.batch_kind == BatchKind::strided;
+}
+std::string unsupported_scales(const Problem& p) {
+  const Epilogue& e = p.epilogue;
+  if (e.scale_a != Scaling::block_1x128 || e.scale_b != Scaling::block_128x128) {
+    return "an epilogue with scaling " + std::string(to_string(e.scale_a)) + " of A and " +
+           std::string(to_string(e.scale_b)) + " of B";
+  }
+  if (!is_fp8(p.types.a)) return "scales of blocks with A of type " + std::string(to_string(p.types.a));
+  if (p.types.mode != ComputeMode::precise)
+    return "scales of blocks with compute mode " + std::string(to_string(p.types.mode));
+  return "scales of blocks with a batch";
+}
+
 /// The part of the problem's epilogue that no kernel has; empty if there is none.
 std::string unsupported_epilogue(const Problem& p) {
   const Epilogue& e = p.epilogue;
   if (e == Epilogue{}) return {};
   if (p.types.d == DType::s32) return "an epilogue with D of type s32";
-  for (const Scaling scaling : {e.scale_a, e.scale_b}) {
-    if (scaling > Scaling::vector) return "an epilogue with scaling " + std::string(to_string(scaling));
-  }
+  if (!has_scales(p)) return unsupported_scales(p);
   if (e.gated) return "a gated epilogue";
   return {};
 }
@@ -103,8 +120,8 @@ bool has_epilogue(const Problem& p) noexcept {
                           .scalars = e.scalars,
                           .function = e.function};
   if (e.has_function() && (e.activation != Activation::none || !is_well_formed(e.function))) return false;
-  return e == computed && p.types.d != DType::s32 && e.scale_a <= Scaling::vector && e.scale_b <= Scaling::vector &&
-         e.bias <= Bias::per_row && e.activation <= Activation::clamp;
+  return e == computed && p.types.d != DType::s32 && has_scales(p) && e.bias <= Bias::per_row &&
+         e.activation <= Activation::clamp;
 }
 
 std::string unsupported_part(const Problem& p) {

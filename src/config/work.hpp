@@ -27,6 +27,9 @@ constexpr AnyProblem with_uniform_groups(AnyProblem problem) {
   return problem;
 }
 
+/// The blocks of scales beside each other that `elements` have.
+constexpr std::int64_t scale_blocks(std::int64_t elements) { return (elements + kScaleBlock - 1) / kScaleBlock; }
+
 /// The operations of all products: 2mnk for each.
 constexpr double flops(const Problem& p) {
   return 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *

@@ -46,6 +46,9 @@ const std::vector<GemmKernel>& pointer_kernels();
 /// Kernels for groups of rows, likewise.
 const std::vector<GemmKernel>& grouped_kernels();
 
+/// Kernels with scales of blocks, for one product and for groups.
+const std::vector<GemmKernel>& block_scaled_kernels();
+
 /// The kernels of the ladder: each config once, with the widest accesses, and with sums in the element type.
 const std::vector<GemmKernel>& rung_kernels();
 

@@ -138,6 +138,10 @@ PlacedEpilogue place_epilogue(Device& device, const GemmMatrices& m, const GemmC
   };
   placed.args.scale_a = put(e.scale_a != Scaling::none, "scale_a", m.scale_a);
   placed.args.scale_b = put(e.scale_b != Scaling::none, "scale_b", m.scale_b);
+  if (e.has_block_scales()) {
+    placed.extras.ld_scale_a = m.scale_a.ld, placed.extras.ld_scale_b = m.scale_b.ld;
+    placed.extras.stride_scale_b = m.scale_b.stride;
+  }
   placed.args.scale_d = put(e.scale_d, "scale_d", m.scale_d);
   placed.args.bias = put(e.bias != Bias::none, "bias", m.bias);
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {

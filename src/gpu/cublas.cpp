@@ -336,9 +336,15 @@ CublasBaseline::CublasBaseline(const Driver& driver) {
   }
 }
 
-std::string CublasBaseline::version() const {
+int CublasBaseline::version_number() const {
   int number = 0;
-  if (!available() || impl_->functions.cublasGetVersion_v2(impl_->handle, &number) != CUBLAS_STATUS_SUCCESS) return {};
+  if (!available() || impl_->functions.cublasGetVersion_v2(impl_->handle, &number) != CUBLAS_STATUS_SUCCESS) return 0;
+  return number;
+}
+
+std::string CublasBaseline::version() const {
+  const int number = version_number();
+  if (number == 0) return {};
   return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." + std::to_string(number % 100);
 }
 
@@ -426,6 +432,8 @@ std::shared_ptr<const CublasBaseline::Matmul> CublasBaseline::describe(const Wor
 
 std::vector<CublasContender> CublasBaseline::lt_heuristics(const Workload& problem, std::span<const OperandSet> sets,
                                                            float alpha, float beta) {
+  constexpr int kFirstWithBlocks = 120900;  // an older cuBLASLt refuses the description of their scales
+  if (problem.epilogue.has_block_scales() && available() && version_number() < kFirstWithBlocks) return {};
   const std::shared_ptr<const Matmul> matmul = describe(problem, sets, alpha, beta);
   std::vector<CublasContender> contenders;
   for (const cublasLtMatmulHeuristicResult_t& result : matmul->heuristics()) {

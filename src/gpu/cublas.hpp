@@ -66,6 +66,7 @@ class CublasBaseline {
   struct Matmul;
 
  private:
+  int version_number() const;  // 120900 for 12.9.0; 0 if it is not known
   Contender first_heuristic(const Workload& problem, std::span<const OperandSet> sets, float alpha, float beta) const;
   std::shared_ptr<const Matmul> describe(const Workload& problem, std::span<const OperandSet> sets, float alpha,
                                          float beta) const;

@@ -1,6 +1,7 @@
 #include "gpu/gemm_launch.hpp"
 
 #include "config/sm_limit.hpp"
+#include "config/work.hpp"
 #include "gpu/enqueue.hpp"
 #include "gpu/tensor_map.hpp"
 
@@ -70,13 +71,16 @@ BatchArgs batch_args(const Operands& o, std::int64_t count) {
           .count = static_cast<unsigned>(count)};
 }
 
-ExtraArgs extra_args(const Operands& o) {
+ExtraArgs extra_args(const Operands& o, std::int64_t n) {
   const auto* const operands = o.function_operands;
   return {.operands = {address(operands[0]), address(operands[1]), address(operands[2]), address(operands[3])},
           .product = 0,
           .low = o.clamp_low,
           .high = o.clamp_high,
-          .amax = address(o.amax)};
+          .amax = address(o.amax),
+          .ld_scale_a = o.ld_scale_a,
+          .ld_scale_b = o.ld_scale_b,
+          .stride_scale_b = scale_blocks(n) * o.ld_scale_b};
 }
 
 /// The memory from which a kernel reads A and B: the caller's, which may be arrays of addresses, or copies of it.
@@ -164,8 +168,8 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   const bool is_fused = kernel.traits.is_fused();
   if (is_fused) args.epilogue = epilogue_args(o, has_no_product);
   if (kernel.traits.batched) args.batch = batch_args(o, products);
-  const bool has_extras = kernel.traits.epilogue.has_extras();
-  if (has_extras) args.extras = extra_args(o);
+  const bool takes_extras = kernel.traits.epilogue.takes_extras();
+  if (takes_extras) args.extras = extra_args(o, n);
   if (kernel.traits.grouped) args.groups = {.offsets = address(o.group_offsets)};
   const auto blocks =
       static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count, launch.splits, sm_limit, batch, groups));
@@ -176,7 +180,7 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   if (is_fused) last_args.epilogue = args.epilogue;
   if (kernel.traits.batched) last_args.batch = args.batch;
   last_args.groups = args.groups;
-  if (has_extras) last_args.extras = args.extras;
+  if (takes_extras) last_args.extras = args.extras;
   last_args.prefetch = {};
   const MatrixMaps& maps = *kernel.maps;
   if (args.k > 0) {  // a tensor without elements has no map and is not copied

@@ -48,6 +48,7 @@ struct Matrices {
   Matrix scale_a, scale_b, scale_d, scalars, bias, residual, auxiliary;
   Matrix group_offsets;
   Matrix pointers_a, pointers_b, pointers_c, pointers_d;
+  std::int64_t ld_scale_a = 0, ld_scale_b = 0;  // of blocks
 
   std::vector<const Matrix*> all() const {
     return {&a,          &b,          &c,          &d,         &scale_a,   &scale_b,
@@ -79,6 +80,12 @@ void add_epilogue(const Workload& p, Matrices& to) {
   };
   to.scale_a = factors(e.scale_a, p.m);
   to.scale_b = factors(e.scale_b, p.n);
+  if (e.has_block_scales()) {  // with rows at multiples of 16 bytes, as cuBLASLt has those of B
+    to.scale_a = matrix(scale_blocks(p.k), p.m, 1, kRowAlignment, DType::f32);
+    to.scale_b =
+        matrix(scale_blocks(p.n), scale_blocks(p.k), std::max<std::int64_t>(p.groups, 1), kRowAlignment, DType::f32);
+    to.ld_scale_a = to.scale_a.ld, to.ld_scale_b = to.scale_b.ld;
+  }
   to.scale_d = vector(e.scale_d, 1, DType::f32);
   to.scalars = vector(e.scalars, 2, DType::f32);
   to.bias = vector(e.bias != Bias::none, e.bias == Bias::per_row ? p.m : p.n, bias_type(p.types.d));
@@ -154,6 +161,8 @@ OperandSet place_set(const Matrices& all, CUdeviceptr at) {
   set.pointers.b = take(all.pointers_b);
   set.pointers.c = take(all.pointers_c);
   set.pointers.d = take(all.pointers_d);
+  e.ld_scale_a = all.ld_scale_a;
+  e.ld_scale_b = all.ld_scale_b;
   e.ld_residual = all.residual.ld;
   e.stride_residual = all.residual.stride;
   e.ld_auxiliary = all.auxiliary.ld;
@@ -269,6 +278,8 @@ void OperandPool::add_epilogue(const EpilogueSet& set, Operands& operands) {
   operands.scale_a = to_pointer<float>(set.scale_a);
   operands.scale_b = to_pointer<float>(set.scale_b);
   operands.scale_d = to_pointer<float>(set.scale_d);
+  operands.ld_scale_a = set.ld_scale_a;
+  operands.ld_scale_b = set.ld_scale_b;
   operands.bias = to_pointer<void>(set.bias);
   operands.residual = to_pointer<void>(set.residual);
   operands.ld_residual = set.ld_residual;

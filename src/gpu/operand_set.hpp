@@ -16,6 +16,8 @@ struct EpilogueSet {
   CUdeviceptr bias = 0;
   CUdeviceptr residual = 0;
   CUdeviceptr auxiliary = 0;
+  std::int64_t ld_scale_a = 0;  ///< of blocks
+  std::int64_t ld_scale_b = 0;
   std::int64_t ld_residual = 0;
   std::int64_t ld_auxiliary = 0;
   std::int64_t stride_residual = 0;  ///< from one matrix of a batch to the next, in elements

@@ -193,8 +193,14 @@ void validate_epilogue_operands(const Problem& p, const Operands& o) {
     bad("alpha_device and beta_device are null; the problem's epilogue has scalars in device memory");
   validate_element_alignment("alpha_device", o.alpha_device, DType::f32);
   validate_element_alignment("beta_device", o.beta_device, DType::f32);
-  if (e.scale_a != Scaling::none) validate_vector("scale_a", o.scale_a, DType::f32, !has_no_d);
-  if (e.scale_b != Scaling::none) validate_vector("scale_b", o.scale_b, DType::f32, !has_no_d);
+  const bool has_scales = !has_no_d && !(e.has_block_scales() && p.k == 0);
+  if (e.scale_a != Scaling::none) validate_vector("scale_a", o.scale_a, DType::f32, has_scales);
+  if (e.scale_b != Scaling::none) validate_vector("scale_b", o.scale_b, DType::f32, has_scales);
+  if (e.has_block_scales()) {
+    const std::int64_t blocks = scale_blocks(p.k), products = std::max<std::int64_t>(p.groups, 1);
+    validate_matrix("_scale_a", o.scale_a, o.ld_scale_a, {blocks, p.m}, DType::f32, false);
+    validate_matrix("_scale_b", o.scale_b, o.ld_scale_b, {scale_blocks(p.n) * products, blocks}, DType::f32, false);
+  }
   if (e.scale_d) validate_vector("scale_d", o.scale_d, DType::f32, !has_no_d);
   if (e.bias != Bias::none) validate_vector("bias", o.bias, bias_type(p.types.d), !has_no_d);
   constexpr const char* kOfFunction[EpilogueFunction::kMostOperands] = {"function_operands[0]", "function_operands[1]",

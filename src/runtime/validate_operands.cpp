@@ -70,6 +70,8 @@ constexpr Field kUnused[] = {
     HOTGEMM_FIELD(clamp_low, [](const Problem& p) { return p.epilogue.has_clamp(); }),  // and clamp_high
     HOTGEMM_FIELD(amax, [](const Problem& p) { return p.epilogue.amax; }),
     HOTGEMM_FIELD(batch_align_a, has_pointers),  // and those of B, C and D
+    HOTGEMM_FIELD(ld_scale_a, [](const Problem& p) { return p.epilogue.has_block_scales(); }),
+    HOTGEMM_FIELD(ld_scale_b, [](const Problem& p) { return p.epilogue.has_block_scales(); }),
 };
 #undef HOTGEMM_FIELD
 static_assert(std::size(kUnused) == kUnusedWords + kAddedWords, "refuse an added field here until a kernel uses it");

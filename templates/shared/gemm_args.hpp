@@ -75,13 +75,16 @@ struct Grouped : Batched<Args> {
   alignas(Args) GroupArgs groups;
 };
 
-/// The operands of those parts of an epilogue that few kernels have.
+/// The operands of those parts of an epilogue that few kernels have, and the distances of block scales.
 struct ExtraArgs {
   unsigned long long operands[4];  ///< of a user's function: addresses of f32
   long long product;               ///< its number in a batch, for the function; kernels for batches set it
   float low;                       ///< the limits of a clamp
   float high;
-  unsigned long long amax;  ///< address of an f32
+  unsigned long long amax;   ///< address of an f32
+  long long ld_scale_a;      ///< of block scales: numbers from one block of k to the next,
+  long long ld_scale_b;      ///< from one block of columns to the next,
+  long long stride_scale_b;  ///< and from the scales of one group's B to those of the next
 };
 
 /// The parameter of a kernel whose epilogue has a part of this kind.

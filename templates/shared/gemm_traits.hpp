@@ -51,8 +51,9 @@ struct GemmTraits {
 /// limit leaves more of them, needs half as many. With fewer, kernels spill hundreds of bytes. Only a residual of
 /// 16-bit elements is loaded in pairs; that of 32-bit elements takes the most registers.
 constexpr int epilogue_registers(const GemmTraits& t) {
-  const Epilogue& e = t.epilogue;
-  if (!t.is_fused()) return 0;
+  Epilogue e = t.epilogue;
+  if (e.has_block_scales()) e.scale_a = e.scale_b = Scaling::none;  // the sums have them already
+  if (e == Epilogue{}) return 0;
   int registers = 16;
   if (e.scale_a == Scaling::vector) registers += 4;
   if (e.scale_b == Scaling::vector) registers += 4;

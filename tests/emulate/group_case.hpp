@@ -43,16 +43,27 @@ inline HostMatrix elements_of(const HostMatrix& all, std::int64_t begin, std::in
   return some;
 }
 
-/// The matrices of a group.
-inline GemmMatrices matrices_of(const GemmMatrices& all, const HostMatrix& b, const Epilogue& e, std::int64_t begin,
-                                std::int64_t rows) {
+/// Columns `begin` to `begin` + `count`, whose rows are as far apart as before.
+inline HostMatrix columns_of(const HostMatrix& all, std::int64_t begin, std::int64_t count) {
+  HostMatrix some = all;
+  if (all.rows == 0) return some;
+  some.cols = count;
+  some.bytes.erase(some.bytes.begin(), some.bytes.begin() + begin * all.element_bytes);
+  return some;
+}
+
+/// The matrices of a group. `b` and `scale_b` are its own.
+inline GemmMatrices matrices_of(const GemmMatrices& all, const HostMatrix& b, const HostMatrix& scale_b,
+                                const Epilogue& e, std::int64_t begin, std::int64_t rows) {
   GemmMatrices m = all;
   m.b = b;
+  m.scale_b = scale_b;
   for (HostMatrix GemmMatrices::*member :
        {&GemmMatrices::a, &GemmMatrices::c, &GemmMatrices::d, &GemmMatrices::residual, &GemmMatrices::auxiliary}) {
     m.*member = rows_of(all.*member, begin, rows);
   }
   if (e.scale_a == Scaling::vector) m.scale_a = elements_of(all.scale_a, begin, rows);
+  if (e.has_block_scales()) m.scale_a = columns_of(all.scale_a, begin, rows);
   if (e.bias == Bias::per_row) m.bias = elements_of(all.bias, begin, rows);
   return m;
 }
@@ -64,18 +75,22 @@ inline Groups make_groups(GemmCase c, const std::vector<std::int32_t>& offsets) 
   c.problem.group_kind = GroupKind::none;
   Groups all{.whole = c, .matrices = make_matrices(c), .groups = {}};
   std::vector<GemmMatrices> of_groups(count);
+  const bool has_blocks = c.problem.epilogue.has_block_scales();
   GemmCase other = c;
   for (std::size_t i = 0; i < count; ++i) {
     other.data_seed = c.data_seed + 100 * i;
-    of_groups[i].b = make_matrices(other).b;
+    of_groups[i] = make_matrices(other);
+    if (!has_blocks) of_groups[i].scale_b = all.matrices.scale_b;
     const std::int64_t begin = offsets[i], rows = offsets[i + 1] - offsets[i];
     if (rows == 0) continue;
     GemmCase single = c;
     single.problem.m = rows;
     all.groups.push_back(
-        {i, begin, single, matrices_of(all.matrices, of_groups[i].b, c.problem.epilogue, begin, rows)});
+        {i, begin, single,
+         matrices_of(all.matrices, of_groups[i].b, of_groups[i].scale_b, c.problem.epilogue, begin, rows)});
   }
   all.matrices.b = stacked(of_groups, &GemmMatrices::b, c.problem.types.b);
+  if (has_blocks) all.matrices.scale_b = stacked(of_groups, &GemmMatrices::scale_b, DType::f32);
   HostMatrix& at = all.matrices.group_offsets;
   at = {.rows = 1,
         .cols = static_cast<std::int64_t>(count) + 1,

@@ -32,6 +32,8 @@ constexpr GemmTraits kClamp{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.ac
 
 constexpr GemmTraits kGroups{.reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.scale_a = Scaling::vector, .bias = Bias::per_row, .residual = true}, .batched = true, .grouped = true};
 
+constexpr GemmTraits kScaledGroups{.element = DType::e4m3, .element_d = DType::bf16, .op_b = Op::t, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128}, .batched = true, .grouped = true};
+
 constexpr SimtConfig kSquare{.block_m = 32, .block_n = 32, .block_k = 16, .thread_m = 2, .thread_n = 2};
 constexpr SimtConfig kOdd{.block_m = 24, .block_n = 48, .block_k = 7, .thread_m = 3, .thread_n = 3};
 
@@ -50,6 +52,7 @@ const GemmKernel kKernels[] = {
     {kOdd, kClamp, simt_gemm<kClamp, kOdd>},
     {kOdd, kFunctionOfBatch, simt_gemm<kFunctionOfBatch, kOdd>},
     {kOdd, kGroups, simt_gemm<kGroups, kOdd>},
+    {kOdd, kScaledGroups, simt_gemm<kScaledGroups, kOdd>},
 };
 // clang-format on
 

@@ -37,6 +37,10 @@ constexpr GemmTraits kRaggedPointers{.op_a = Op::n, .op_b = Op::n, .vec_a = 1, .
 constexpr GemmTraits kRaggedBatch{.op_a = Op::n, .op_b = Op::n, .vec_a = 1, .vec_b = 1, .vec_d = 1, .batched = true};
 constexpr GemmTraits kGroups{.op_a = Op::n, .op_b = Op::t, .batched = true, .grouped = true};
 
+constexpr Epilogue kBlocks{.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128};
+constexpr GemmTraits kScaled{.element = DType::e4m3, .element_d = DType::bf16, .op_a = Op::n, .op_b = Op::t, .vec_a = 16, .vec_b = 16, .epilogue = kBlocks};
+constexpr GemmTraits kScaledGroups{.element = DType::e4m3, .element_d = DType::bf16, .op_a = Op::n, .op_b = Op::t, .vec_a = 16, .vec_b = 16, .epilogue = kBlocks, .batched = true, .grouped = true};
+
 constexpr WgmmaConfig kCooperative{.block_m = 128, .block_n = 32, .block_k = 64, .consumers = 2, .stages = 2};
 constexpr WgmmaConfig kPingPong{.block_m = 64, .block_n = 24, .block_k = 64, .consumers = 2, .ping_pong = true, .stages = 3};
 constexpr WgmmaConfig kOneTile{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 2, .split_n = true, .one_tile = true, .stages = 2};
@@ -50,6 +54,8 @@ constexpr WgmmaConfig kLoads{.block_m = 64, .block_n = 64, .block_k = 64, .consu
 constexpr WgmmaConfig kWidePart{.block_m = 128, .block_n = 72, .block_k = 64, .consumers = 1, .stages = 2};
 constexpr WgmmaConfig kBeside{.block_m = 64, .block_n = 96, .block_k = 64, .consumers = 1, .stages = 3, .cluster_n = 2};
 constexpr WgmmaConfig kPromoted{.block_m = 128, .block_n = 32, .block_k = 128, .consumers = 1, .stages = 2, .promote = true};
+constexpr WgmmaConfig kPromotedWide{.block_m = 64, .block_n = 192, .block_k = 128, .consumers = 1, .stages = 2, .promote = true};
+constexpr WgmmaConfig kPromotedTransposed{.block_m = 24, .block_n = 192, .block_k = 128, .consumers = 1, .stages = 2, .transposed = true, .promote = true};
 constexpr WgmmaConfig kOfBytes{.block_m = 64, .block_n = 24, .block_k = 128, .consumers = 1, .stages = 2};
 constexpr WgmmaConfig kOfWords{.block_m = 64, .block_n = 24, .block_k = 32, .consumers = 1, .stages = 2};
 constexpr WgmmaConfig kWideBytes{.block_m = 64, .block_n = 96, .block_k = 128, .consumers = 1, .stages = 2};
@@ -95,6 +101,8 @@ const GemmKernel kKernels[] = {
     kernel<kPointers, kWidePart>(),
     kernel<kRaggedPointers, kLoads>(),
     kernel<kFunctionOfBatch, kWidePart>(),
+    kernel<kScaledGroups, kPromotedWide>(),
+    kernel<kScaled, kPromotedTransposed>(),
     kernel<kGroups, kWidePart>(),
     kernel<kGroups, kCooperative>(),
     kernel<kGroups, kBelow>(),

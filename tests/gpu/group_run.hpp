@@ -1,10 +1,12 @@
 #pragma once
 
+#include "config/work.hpp"
 #include "gpu/guarded_matrix.hpp"
 
 #include <hotgemm/context.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -59,11 +61,18 @@ class GroupRun {
         residual_(driver, c, c.problem.types.d, c.problem.m, c.problem.n),
         bias_(driver, bias_type(c.problem.types.d), 1, std::max(c.problem.m, c.problem.n),
               std::max(c.problem.m, c.problem.n), 0, GuardedMatrix::Filling::nan),
+        scale_a_(driver, DType::f32, std::max<std::int64_t>(scale_blocks(c.problem.k), 1), c.problem.m, c.problem.m + 3,
+                 1, GuardedMatrix::Filling::nan),
+        scale_b_(driver, DType::f32, scale_blocks(c.problem.n) * c.problem.groups,
+                 std::max<std::int64_t>(scale_blocks(c.problem.k), 1), ld_scale_b(), 1, GuardedMatrix::Filling::nan),
         offsets_(driver, c.offsets.size() * sizeof(std::int32_t)) {
     std::mt19937 random(7);
     const auto value = [&](auto, auto) { return static_cast<float>(static_cast<int>(random() % 5) - 2); };
     for (Rows* rows : {&a_, &b_, &c_, &residual_}) rows->memory.fill(value);
     bias_.fill(value);
+    for (GuardedMatrix* scales : {&scale_a_, &scale_b_})
+      scales->fill(
+          [&](auto, auto) { return std::ldexp(random() % 2 == 0 ? 1.0f : -1.0f, static_cast<int>(random() % 3)); });
     std::mt19937 first(3), second(3);  // the same in both: C, or what a kernel must leave alone
     d_.memory.fill([&](auto, auto) { return static_cast<float>(first() % 5); });
     alone_.memory.fill([&](auto, auto) { return static_cast<float>(second() % 5); });
@@ -80,7 +89,7 @@ class GroupRun {
   /// Brings all operands into memory, with the offsets of the case.
   void upload() {
     for (const Rows* rows : {&a_, &b_, &c_, &d_, &alone_, &residual_}) rows->memory.upload(stream_);
-    bias_.upload(stream_);
+    for (const GuardedMatrix* vectors : {&bias_, &scale_a_, &scale_b_}) vectors->upload(stream_);
     set_offsets(case_.offsets);
   }
 
@@ -133,6 +142,7 @@ class GroupRun {
   };
 
   std::int64_t stride_b() const { return (b_rows_ + 1) * b_.ld; }
+  std::int64_t ld_scale_b() const { return scale_blocks(case_.problem.k) + 2; }
 
   Operands operands(const Rows& d) const {
     const Rows& c = case_.in_place ? d : c_;
@@ -148,6 +158,12 @@ class GroupRun {
                  .beta = case_.beta};
     const Epilogue& e = case_.problem.epilogue;
     if (e.bias != Bias::none) all.bias = bias_.device();
+    if (e.has_block_scales()) {
+      all.scale_a = static_cast<const float*>(scale_a_.device());
+      all.scale_b = static_cast<const float*>(scale_b_.device());
+      all.ld_scale_a = case_.problem.m + 3;
+      all.ld_scale_b = ld_scale_b();
+    }
     if (e.residual) {
       all.residual = residual_.device();
       all.ld_residual = residual_.ld;
@@ -167,6 +183,10 @@ class GroupRun {
     o.c = at(o.c, begin * o.ldc, types.c);
     o.d = const_cast<std::byte*>(at(o.d, begin * o.ldd, types.d));
     o.residual = at(o.residual, begin * o.ld_residual, types.d);
+    if (case_.problem.epilogue.has_block_scales()) {
+      o.scale_a += begin;
+      o.scale_b += static_cast<std::int64_t>(group) * scale_blocks(case_.problem.n) * o.ld_scale_b;
+    }
     if (case_.problem.epilogue.bias == Bias::per_row) o.bias = at(o.bias, begin, bias_type(types.d));
     return o;
   }
@@ -176,7 +196,7 @@ class GroupRun {
   CUstream stream_;
   std::int64_t b_rows_;
   Rows a_, b_, c_, d_, alone_, residual_;
-  GuardedMatrix bias_;
+  GuardedMatrix bias_, scale_a_, scale_b_;
   DeviceBuffer offsets_;
 };
 

@@ -94,6 +94,11 @@ std::vector<Bad> bad_leading_dimensions() {
   return all;
 }
 
+void blocks_of(Problem& p) {
+  p.epilogue.scale_a = Scaling::block_1x128;
+  p.epilogue.scale_b = Scaling::block_128x128;
+}
+
 std::vector<Bad> bad_pointers() {
   return {
       {"a", kInvalid, {"a is null"}, [](Call& c) { c.operands.a = nullptr; }},
@@ -201,8 +206,24 @@ std::vector<Bad> unsupported_parts() {
       all_of("groups with amax", "a function, a clamp or amax with groups of rows",
              [](Problem& p) { p.groups = 8, p.group_kind = GroupKind::rows, p.epilogue.amax = true; }),
       all_of("gate", "a gated epilogue", [](Problem& p) { p.epilogue.gated = true; }),
-      all_of("blocks", "an epilogue with scaling block_1x128",
+      all_of("blocks of A alone", "an epilogue with scaling block_1x128 of A and none of B",
              [](Problem& p) { p.epilogue.scale_a = Scaling::block_1x128; }),
+      all_of("blocks of f16", "scales of blocks with A of type f16", blocks_of),
+      all_of("fast blocks", "scales of blocks with compute mode fast",
+             [](Problem& p) {
+               blocks_of(p);
+               p.types = kE4m3, p.types.mode = ComputeMode::fast;
+             }),
+      all_of("a batch of blocks", "scales of blocks with a batch",
+             [](Problem& p) {
+               blocks_of(p);
+               p.types = kE4m3, p.batch = 2;
+             }),
+      all_of("blocks by pointers", "scales of blocks with a batch",
+             [](Problem& p) {
+               blocks_of(p);
+               p.types = kE4m3, p.batch_kind = BatchKind::pointers;
+             }),
       all_of("bias of s32", "an epilogue with D of type s32",
              [](Problem& p) { p.types = kS8, p.epilogue.bias = Bias::per_column; }),
       all_of("packed A", "prepacked A of type f32", [](Problem& p) { p.types = kF32, p.prepacked_a = true; }),

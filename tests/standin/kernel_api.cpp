@@ -193,7 +193,7 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
     KernelNode node{.function = handle, .args = args, .batch = batch, .groups = groups};
     if (gemm.traits.is_fused())
       node.epilogue = part_of<Fused>(gemm, params[0], [](const auto& p) { return p.epilogue; });
-    if (gemm.traits.epilogue.has_extras()) {
+    if (gemm.traits.epilogue.takes_extras()) {
       node.extras = part_of<WithExtras>(gemm, params[0], [](const auto& p) { return p.extras; });
       expect(ledger, node.extras.product == 0, function, "launched with the number of a product");
     }

@@ -92,7 +92,11 @@ bool take(std::string_view& text, std::string_view tag) {
 
 Scaling take_scaling(std::string_view& text, std::string_view tag) {
   if (!take(text, tag)) return Scaling::none;
-  return take(text, "v") ? Scaling::vector : take(text, "t") ? Scaling::tensor : Scaling::none;
+  for (const auto& [kind, scaling] : {std::pair("v", Scaling::vector), std::pair("t", Scaling::tensor),
+                                      std::pair("r", Scaling::block_1x128), std::pair("s", Scaling::block_128x128)}) {
+    if (take(text, kind)) return scaling;
+  }
+  return Scaling::none;
 }
 
 /// Parses the word of a fused kernel's epilogue, "esavsbtbnauxrelures".

@@ -83,8 +83,11 @@ class FusedReference {
         exact_(problem),
         set_(set),
         seed_(seed),
-        scale_a_(driver, DType::f32, set.epilogue.scale_a, is_vector(problem.epilogue.scale_a) ? problem.m : 1),
-        scale_b_(driver, DType::f32, set.epilogue.scale_b, is_vector(problem.epilogue.scale_b) ? problem.n : 1),
+        scale_a_(driver, DType::f32, set.epilogue.scale_a,
+                 count(problem.epilogue.scale_a, problem.m,
+                       (scale_blocks(problem.k) - 1) * set.epilogue.ld_scale_a + problem.m)),
+        scale_b_(driver, DType::f32, set.epilogue.scale_b,
+                 count(problem.epilogue.scale_b, problem.n, scale_blocks(problem.n) * set.epilogue.ld_scale_b)),
         scale_d_(driver, DType::f32, set.epilogue.scale_d, 1),
         bias_(driver, bias_type(problem.types.d), set.epilogue.bias,
               problem.epilogue.bias == Bias::per_row ? problem.m : problem.n),
@@ -92,7 +95,7 @@ class FusedReference {
     // Sums of check data are exact in every type, so the error is that of the chain.
     exact_.types = uniform_types(DType::f32);
     exact_.types.d = problem.types.d;
-    exact_.k = 1;
+    exact_.k = has_blocks() ? scale_blocks(problem.k) : 1;  // those of blocks are rounded when they are added
   }
 
   void begin_row(std::int64_t row) {
@@ -101,20 +104,39 @@ class FusedReference {
   emulate::FusedElement at(std::int64_t row, std::int64_t col) const {
     const Epilogue& e = problem_.epilogue;
     const int i = static_cast<int>(row), j = static_cast<int>(col), k = static_cast<int>(problem_.k);
-    const double product = double{kAlpha} * check_product(seed_, i, j, k, check_stride(k));
+    double product = double{kAlpha} * check_product(seed_, i, j, k, check_stride(k)), magnitude = std::abs(product);
+    if (has_blocks()) add_blocks(i, j, product, magnitude);
     const auto factor = [](const HostNumbers& numbers, Scaling scaling, std::int64_t index) {
-      return scaling == Scaling::none ? 1 : numbers.at(is_vector(scaling) ? index : 0);
+      if (scaling == Scaling::none || scaling > Scaling::vector) return 1.0;  // those of blocks are in the product
+      return numbers.at(is_vector(scaling) ? index : 0);
     };
     emulate::EpilogueElement at{.scale = factor(scale_a_, e.scale_a, row) * factor(scale_b_, e.scale_b, col)};
     if (!problem_.hints.beta_is_zero) at.addend = check_value_c(seed_, i, j);
     if (e.bias != Bias::none) at.bias = bias_.at(e.bias == Bias::per_row ? row : col);
     if (e.residual) at.residual = residual_.at(col);
     if (e.scale_d) at.scale_d = scale_d_.at(0);
-    return emulate::fused_element(exact_, product, std::abs(product), double{kAlpha}, at);
+    return emulate::fused_element(exact_, product, magnitude, double{kAlpha}, at);
   }
 
  private:
+  bool has_blocks() const { return problem_.epilogue.has_block_scales(); }
+  /// The product with scales of blocks, and the sum of its summands' absolute values.
+  void add_blocks(int i, int j, double& product, double& magnitude) const {
+    const int k = static_cast<int>(problem_.k), stride = check_stride(k);
+    product = magnitude = 0;
+    for (int l = check_first_k(seed_, i, stride); l < k; l += stride) {
+      const std::int64_t block = l / kScaleBlock;
+      const double term = double{kAlpha} * check_value_a(seed_, i, l, stride) * check_value_b(seed_, l, j) *
+                          scale_a_.at(block * set_.epilogue.ld_scale_a + i) *
+                          scale_b_.at(j / kScaleBlock * set_.epilogue.ld_scale_b + block);
+      product += term;
+      magnitude += std::abs(term);
+    }
+  }
   static bool is_vector(Scaling scaling) { return scaling == Scaling::vector; }
+  static std::int64_t count(Scaling scaling, std::int64_t all, std::int64_t of_blocks) {
+    return scaling > Scaling::vector ? of_blocks : is_vector(scaling) ? all : 1;
+  }
 
   const Workload& problem_;
   Problem exact_;
@@ -147,7 +169,11 @@ OperandSet product_of(const Problem& p, OperandSet set, std::int64_t product) {
   move(set.epilogue.auxiliary, set.epilogue.stride_auxiliary);
   if (set.group_offsets == 0) return set;
   const auto first = static_cast<CUdeviceptr>(product * p.m);  // row of the group
-  if (p.epilogue.scale_a == Scaling::vector) set.epilogue.scale_a += first * sizeof(float);
+  if (p.epilogue.scale_a >= Scaling::vector) set.epilogue.scale_a += first * sizeof(float);
+  if (p.epilogue.has_block_scales()) {
+    set.epilogue.scale_b +=
+        static_cast<CUdeviceptr>(product * scale_blocks(p.n) * set.epilogue.ld_scale_b) * sizeof(float);
+  }
   if (p.epilogue.bias == Bias::per_row)
     set.epilogue.bias += first * static_cast<CUdeviceptr>(size_bytes(bias_type(p.types.d)));
   return set;

@@ -75,7 +75,8 @@ class Operands(Sized):
                 ("workspace", c_void_p), ("workspace_bytes", c_size_t), ("group_offsets", c_void_p),
                 ("function_operands", c_void_p * 4), ("clamp_low", c_float), ("clamp_high", c_float),
                 ("amax", c_void_p), ("batch_align_a", c_int16), ("batch_align_b", c_int16),
-                ("batch_align_c", c_int16), ("batch_align_d", c_int16)]
+                ("batch_align_c", c_int16), ("batch_align_d", c_int16), ("ld_scale_a", c_int64),
+                ("ld_scale_b", c_int64)]
     INIT = {"alpha": 1.0}
 
 
