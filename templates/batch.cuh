@@ -4,6 +4,7 @@
 // the first one, and moves its addresses.
 
 #include "ptx/index.hpp"
+#include "ptx/memory.hpp"
 #include "row_groups.cuh"
 #include "shared/gemm_args.hpp"
 #include "shared/gemm_traits.hpp"
@@ -56,8 +57,21 @@ HOTGEMM_DEVICE u64 moved(u64 address, i64 stride, u32 product, int element_bytes
   return address + static_cast<u64>(stride * product) * static_cast<u64>(element_bytes);
 }
 
+/// The address of a product's matrix, from an array of addresses; 0 without an array. The compiler leaves out a load
+/// that nothing uses, and moves none in front of the wait for the preceding kernel, which may write the array.
+HOTGEMM_DEVICE u64 address_in(u64 array, u32 product) {
+  return ptx::ld_global_unchanged_b64_if(ptx::unchanged_from_here(array) + u64{product} * sizeof(u64), array != 0);
+}
+
 template <GemmTraits kTraits>
 HOTGEMM_DEVICE GemmArgs moved(GemmArgs args, const BatchArgs& batch, u32 product) {
+  if constexpr (kTraits.pointers) {
+    args.a = address_in(args.a, product);
+    args.b = address_in(args.b, product);
+    if constexpr (kTraits.reads_c) args.c = address_in(args.c, product);
+    args.d = address_in(args.d, product);
+    return args;
+  }
   args.a = moved(args.a, batch.stride_a, product, size_bytes(kTraits.element));
   args.b = moved(args.b, batch.stride_b, product, size_bytes(kTraits.element_b));
   args.c = moved(args.c, batch.stride_c, product, size_bytes(kTraits.element_d));
@@ -103,7 +117,8 @@ HOTGEMM_DEVICE EpilogueArgs moved(EpilogueArgs args, const BatchArgs& batch, con
     args.residual = moved_rows(args.residual, args.ld_residual, group, size_bytes(kTraits.element_d));
     args.auxiliary = moved_rows(args.auxiliary, args.ld_auxiliary, group, size_bytes(kTraits.element_d));
   }
-  if constexpr (kEpilogue.scale_a == Scaling::vector) args.scale_a = moved_rows(args.scale_a, 1, group, sizeof(float));
+  constexpr bool kRowsHaveScales = kEpilogue.scale_a == Scaling::vector || kEpilogue.has_block_scales();
+  if constexpr (kRowsHaveScales) args.scale_a = moved_rows(args.scale_a, 1, group, sizeof(float));
   if constexpr (kEpilogue.bias == Bias::per_row)
     args.bias = moved_rows(args.bias, 1, group, size_bytes(bias_type(kTraits.element_d)));
   return args;
@@ -140,8 +155,8 @@ HOTGEMM_DEVICE EpilogueArgs epilogue_of(const Args& parameter, const ProductOf<k
   return args;
 }
 
-/// The operands that few epilogues have, of a product of a batch or a group. Of a function's, matrices are the product's,
-/// and those with an element for each row the group's.
+/// The operands that few epilogues have, of a product of a batch or a group. Of a function's, matrices are the
+/// product's, and those with an element for each row the group's.
 template <GemmTraits kTraits>
 HOTGEMM_DEVICE ExtraArgs moved(ExtraArgs args, const ProductOf<kTraits>& product) {
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
@@ -161,6 +176,12 @@ HOTGEMM_DEVICE ExtraArgs moved(ExtraArgs args, const ProductOf<kTraits>& product
   return args;
 }
 
+/// The same with the scales of blocks of the group's own B.
+HOTGEMM_DEVICE EpilogueArgs with_scales_of(EpilogueArgs args, const ExtraArgs& extras, const RowGroup& group) {
+  args.scale_b = moved(args.scale_b, extras.stride_scale_b, static_cast<u32>(group.number), sizeof(float));
+  return args;
+}
+
 /// Runs `Gemm`, whose blocks compute one tile each, for the tile of this block. The products of a batch follow each
 /// other. The grid for groups has a block for each tile that they can have, so that some blocks have none.
 template <class Gemm, GemmTraits kTraits>
@@ -175,7 +196,11 @@ HOTGEMM_DEVICE void run_block(const GemmArgs& args, int block_m, int block_n) {
     const BatchArgs& batch = batch_of(args);
     const auto run_group = [&](const ProductOf<kTraits>& group, const TileCoord& at) {
       const Fused<GemmArgs> product{moved<kTraits>(args, batch, group), epilogue_of<kTraits>(args, group)};
-      if constexpr (kTraits.epilogue.has_extras()) {
+      if constexpr (kTraits.epilogue.has_block_scales()) {
+        const ExtraArgs extras = moved<kTraits>(static_cast<const WithExtras<GemmArgs>&>(args).extras, group);
+        const Fused<GemmArgs> scaled{product, with_scales_of(product.epilogue, extras, group)};
+        Gemm(WithExtras<GemmArgs>{{{scaled, batch}, groups_of(args)}, extras}, at, ptx::thread_index()).run();
+      } else if constexpr (kTraits.epilogue.has_extras()) {
         const ExtraArgs extras = moved<kTraits>(static_cast<const WithExtras<GemmArgs>&>(args).extras, group);
         Gemm(WithExtras<GemmArgs>{{{product, batch}, {}}, extras}, at, ptx::thread_index()).run();
       } else {

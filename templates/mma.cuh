@@ -10,6 +10,7 @@
 #include "gated_sums.cuh"
 #include "mma_accumulator.cuh"
 #include "mma_result.cuh"
+#include "mma_totals.cuh"
 #include "operand_tile.cuh"
 #include "pair_access.cuh"
 #include "ptx/barrier.hpp"
@@ -54,6 +55,7 @@ class MmaGemm {
   using Result = MmaResult<kTraits>;
   using Op = typename OpOf<kTraits>::Type;
   using Accumulator = MmaAccumulator<kTraits.accumulator>;
+  static constexpr bool kScaled = kTraits.epilogue.has_block_scales();
 
   struct Fragments {
     u32 a[kBlocksM][4];
@@ -73,6 +75,7 @@ class MmaGemm {
 
   HOTGEMM_DEVICE void run() {
     accumulate();
+    if constexpr (kScaled) totals_.take(accumulators_);
     if constexpr (kConfig.store == kStagedStore) {
       store_staged();
     } else if constexpr (kConfig.store == kShuffledStore) {
@@ -117,6 +120,7 @@ class MmaGemm {
       ptx::bar_sync();  // the tile is there for every thread
 #pragma unroll
       for (int step = 0; step < kKSteps; ++step) multiply_step(source_a, source_b, shared_, step);
+      if constexpr (kScaled) promote(tile, k_tiles);
       ptx::bar_sync();  // and no longer read
     }
   }
@@ -139,6 +143,7 @@ class MmaGemm {
         issue_tile(copy_a, copy_b, write, whole_tiles);
 #pragma unroll
         for (int step = 0; step < kKSteps; ++step) multiply_step(source_a, source_b, read, step);
+        if constexpr (kScaled) promote(tile, k_tiles);
         await_tile();
         read = next_stage(read);
         write = next_stage(write);
@@ -148,6 +153,7 @@ class MmaGemm {
       load(fragments[0], source_a, source_b, read, 0);
       for (int tile = 0; tile < k_tiles; ++tile) {
         iterate<0>(fragments, copy_a, copy_b, source_a, source_b, read, write, whole_tiles);
+        if constexpr (kScaled) promote(tile, k_tiles);
       }
     }
     ptx::cp_async_wait_group<0>();
@@ -274,6 +280,17 @@ class MmaGemm {
     }
   }
 
+  /// If a block of k that has scales ends with tile `tile`, adds its sums to those in front. The columns of an
+  /// instruction, or of two that share theirs, lie in one block of columns.
+  HOTGEMM_DEVICE void promote(int tile, int k_tiles) {
+    constexpr int kTiles = kScaleBlock / kConfig.block_k;
+    if ((tile + 1) % kTiles != 0 && tile + 1 < k_tiles) return;
+    totals_.add(
+        accumulators_, BlockScales(args_, args_), tile / kTiles,
+        [&](int i, int half) { return block_m_ + sum_row(i, half); },
+        [&](int j) { return (block_n_ + accumulator_col(j)) / kScaleBlock; });
+  }
+
   // ---- epilogue ----
 
   /// The row of the block's tile at which the i-th accumulator of the warp begins, and the column of the j-th.
@@ -282,18 +299,25 @@ class MmaGemm {
     return warp_n_ * kConfig.b_warp_step() + j / kLoadColumns * kConfig.b_load_step() + j % kLoadColumns * 8;
   }
 
+  /// The row of this thread's sums of the i-th accumulator: of the first two, or of the others.
+  HOTGEMM_DEVICE int sum_row(int i, int half) const {
+    constexpr bool kOddRows = kTileA.read == TileRead::byte_pairs;
+    const int first = accumulator_element(lane_, 0).row;
+    return accumulator_row(i) + (kOddRows ? half + 2 * first : half * 8 + first);
+  }
+
   /// Calls use(row, col, low, high) for each pair of neighbouring sums of this thread; row and col are relative to the
   /// tile. Of halves, low and high are GatedSums for two neighbours in D. Operands of which a block's halves are its
   /// even and its odd rows, or columns, give results in this order.
   template <class Use>
   HOTGEMM_DEVICE void for_each_pair(Use&& use) const {
-    constexpr bool kOddRows = kTileA.read == TileRead::byte_pairs, kOddColumns = kTileB.read == TileRead::byte_pairs;
+    constexpr bool kOddColumns = kTileB.read == TileRead::byte_pairs;
     const Element2d first = accumulator_element(lane_, 0);
 #pragma unroll
     for (int i = 0; i < kBlocksM; ++i) {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const int row = accumulator_row(i) + (kOddRows ? half + 2 * first.row : half * 8 + first.row);
+        const int row = sum_row(i, half);
 #pragma unroll
         for (int j = 0; j < kStoredColumns; ++j) {
           if constexpr (kOddColumns) {
@@ -429,6 +453,7 @@ class MmaGemm {
   int warp_m_, warp_n_;    // position of this warp among warps_m × warps_n
   u32 shared_;
   Accumulator accumulators_[kBlocksM][kColumns];
+  [[no_unique_address]] MmaTotals<Accumulator, kBlocksM, kColumns, kScaled> totals_;
 };
 
 /// One block computes one tile; the grid has ceil(m / block_m) * ceil(n / block_n) blocks for each product.

@@ -6,11 +6,13 @@
 //   global ──element by element, widened──▶ shared (f32 or s32) ──▶ registers ──fma──▶ D
 
 #include "batch.cuh"
+#include "block_scales.cuh"
 #include "element_access.cuh"
 #include "fused_sum.cuh"
 #include "gated_sums.cuh"
 #include "ptx/barrier.hpp"
 #include "ptx/index.hpp"
+#include "ptx/math.hpp"
 #include "ptx/memory.hpp"
 #include "shared/gemm_args.hpp"
 #include "shared/simt_config.hpp"
@@ -43,9 +45,9 @@ class SimtGemm {
 
   HOTGEMM_DEVICE void run() {
     for (int k0 = 0; k0 < args_.k; k0 += kConfig.block_k) {
-      load_tile<kTraits.element, kRowA, kConfig.block_m, kTraits.a_is_k_major()>(shared_a_, args_.a, args_.lda,
-                                                                                 block_m_, args_.m, k0);
-      load_tile<kTraits.element_b, kRowB, kConfig.block_n, kTraits.b_is_k_major(), kEpilogue.gate>(
+      load_tile<true, kTraits.element, kRowA, kConfig.block_m, kTraits.a_is_k_major()>(shared_a_, args_.a, args_.lda,
+                                                                                       block_m_, args_.m, k0);
+      load_tile<false, kTraits.element_b, kRowB, kConfig.block_n, kTraits.b_is_k_major(), kEpilogue.gate>(
           shared_b_, args_.b, args_.ldb, block_n_, args_.n, k0);
       ptx::bar_sync();
       multiply_tile();
@@ -57,8 +59,9 @@ class SimtGemm {
  private:
   /// shared[k][outer] = matrix(outer0 + outer, k0 + k), or zero beyond the matrix. Neighbouring threads read
   /// neighbouring addresses for both ways of storing the operand. With a gate, the first half of the tile has its
-  /// columns, and the second half the others, of the same columns of D.
-  template <DType kType, int kRow, int kOuter, bool kKMajor, Gate kGate = Gate::none>
+  /// columns, and the second half the others, of the same columns of D. With scales of blocks, elements are multiplied
+  /// by them here.
+  template <bool kIsA, DType kType, int kRow, int kOuter, bool kKMajor, Gate kGate = Gate::none>
   HOTGEMM_DEVICE void load_tile(u32 shared, u64 matrix, i64 ld, int outer0, int outers, int k0) const {
     for (int index = thread_; index < kOuter * kConfig.block_k; index += kThreads) {
       const int outer = kKMajor ? index / kConfig.block_k : index % kOuter;
@@ -68,6 +71,12 @@ class SimtGemm {
       if (place < outers && k0 + k < args_.k) {
         const i64 at = kKMajor ? place * ld + (k0 + k) : (k0 + k) * ld + place;
         value = load_element<kType>(matrix, at);
+        if constexpr (kTraits.epilogue.has_block_scales()) {
+          const BlockScales scales(args_, args_);
+          const int block = (k0 + k) / kScaleBlock;
+          value = ptx::mul_rn(value, kIsA ? scales.of_row(outer0 + outer, block)
+                                          : scales.of_columns((outer0 + outer) / kScaleBlock, block));
+        }
       }
       put(shared + (k * kRow + outer) * 4, value);
     }

@@ -344,6 +344,7 @@ class WgmmaGemm {
       }
     };
     [[maybe_unused]] Accumulator part;  // of a k-tile
+    [[maybe_unused]] typename Parts::Promotion promotion(args_, item, consumer, thread_ % kWarpgroupThreads);
     if constexpr (kConfig.promote) {
 #pragma unroll
       for (Accumulator& accumulator : accumulators) accumulator = {};
@@ -354,7 +355,7 @@ class WgmmaGemm {
       const u64 stage = descriptor_step(kStageBytes) * cursor.stage;
       ptx::wgmma_fence();
       if constexpr (kConfig.promote) {
-        add_k_tile(accumulators, part, first_row + stage, first_column + stage);
+        add_k_tile(accumulators, part, promotion, first_row + stage, first_column + stage);
         give_back(cursor, tile);
         cursor.advance();
         continue;
@@ -384,8 +385,8 @@ class WgmmaGemm {
   }
 
   /// Adds the products of a k-tile, of which tensor cores keep few bits, to the accumulators. Overwrites `part`.
-  static HOTGEMM_DEVICE void add_k_tile(Accumulator (&accumulators)[kInstructions], Accumulator& part, u64 rows,
-                                        u64 columns) {
+  static HOTGEMM_DEVICE void add_k_tile(Accumulator (&accumulators)[kInstructions], Accumulator& part,
+                                        typename Parts::Promotion& promotion, u64 rows, u64 columns) {
 #pragma unroll
     for (int i = 0; i < kInstructions; ++i) {
       if (i > 0) ptx::wgmma_fence();  // the additions have read `part`
@@ -397,8 +398,7 @@ class WgmmaGemm {
       ptx::wgmma_commit_group();
       ptx::wgmma_wait_group<0>();
       pin(part);
-#pragma unroll
-      for (int r = 0; r < kConfig.instruction_n() / 2; ++r) accumulators[i].d[r] += part.d[r];
+      promotion.add(accumulators[i], part, i);
     }
   }
 

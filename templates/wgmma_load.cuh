@@ -10,6 +10,8 @@
 #include "batch.cuh"
 #include "ptx/bulk_copy.hpp"
 #include "ptx/index.hpp"
+#include "ptx/trap.hpp"
+#include "shared/address_place.hpp"
 #include "shared/byte_share.hpp"
 #include "shared/gate.hpp"
 #include "shared/wgmma_config.hpp"
@@ -26,23 +28,25 @@ HOTGEMM_DEVICE void prefetch_share(u64 operand, u32 bytes) {
 
 enum class Operand { a, b };
 
-/// The number of a matrix in a batch. A kernel for one product holds none.
-template <bool kBatched>
-struct MatrixPlace {
+/// How the copy engine finds the matrix of a product: there is one, it has a number, or it has an address.
+enum class Matrices { one, numbered, addressed };
+
+/// The coordinates of a matrix behind those of its rows and columns.
+template <Matrices kMatrices>
+struct MatrixPlace {};
+template <>
+struct MatrixPlace<Matrices::numbered> {
   int number = 0;
-  HOTGEMM_DEVICE int matrix() const { return number; }
 };
 template <>
-struct MatrixPlace<false> {
-  static HOTGEMM_DEVICE int matrix() { return 0; }
-};
+struct MatrixPlace<Matrices::addressed> : AddressPlace {};
 
 /// Bulk copies by tensor map. If kSharers blocks share a tile, each of them copies its part to all of them. With
 /// kReadOnce, L2 drops the operand's lines before others. With kAnyRows, tiles begin at any row of the matrix, so that
 /// all boxes are whole: behind the last row the copy engine writes zeros. With kHalf, every 2 * kHalf columns of a tile
 /// are half of the gate's and half others (column_of_halves).
-template <Operand kOperand, WgmmaTile kTile, int kSharers, bool kBatched, bool kReadOnce = false, bool kAnyRows = false,
-          int kHalf = 0>
+template <Operand kOperand, WgmmaTile kTile, int kSharers, Matrices kMatrices, bool kReadOnce = false,
+          bool kAnyRows = false, int kHalf = 0>
 class TensorLoad {
   static constexpr int kRows = WgmmaConfig::box(kTile, kSharers, kHalf).y;
   static constexpr int kBoxes = kTile.rows() / kSharers / kRows;
@@ -63,7 +67,7 @@ class TensorLoad {
   }
 
   /// This block's part of the tiles of an item, the same for all of their k.
-  struct Part : MatrixPlace<kBatched> {
+  struct Part : MatrixPlace<kMatrices> {
     int outer;  ///< where the tiles begin along m (or n)
     int row;    ///< the part's first row in them
     int left;   ///< rows of the matrix from there on, if rows run along m (or n)
@@ -76,13 +80,18 @@ class TensorLoad {
     const int row = kSharers == 1 ? 0 : static_cast<int>(rank_) * kBoxes * kRows, left = extent() - outer;
     const int rows = kCutsBoxes ? max_of(min_of(left, kTile.rows()), 0) : kTile.rows();
     Part part{{}, outer, row, left - row, static_cast<u32>(rows * kTile.slabs() * kTile.swizzle_bytes)};
-    if constexpr (kBatched) part.number = matrix_of(product);
+    if constexpr (kMatrices == Matrices::numbered) part.number = matrix_of(product);
+    if constexpr (kMatrices == Matrices::addressed)
+      static_cast<AddressPlace&>(part) = place_of(address_in(first_matrix(), product));
     return part;
   }
 
   /// Copies the part of the tile at `k`, slab by slab, to address `shared` in the stage. `barrier` counts the bytes.
   HOTGEMM_DEVICE void copy(u32 shared, const Part& part, int k, u32 barrier) const {
     const TensorMap &whole = this->whole(), &rest = this->rest();
+    if constexpr (kMatrices == Matrices::addressed) {
+      if (!part.is_valid()) ptx::trap();  // the copy engine would begin at another address
+    }
     // With full unrolling, the few registers of the producer would spill. [[maybe_unused]]: host compilers ignore the
     // pragma.
     [[maybe_unused]] constexpr int kUnroll = kTile.slabs() <= 4 ? kTile.slabs() : 1;
@@ -95,8 +104,8 @@ class TensorLoad {
         if (left <= 0) continue;
         const TensorMap& map = left < kRows ? rest : whole;
         copy_box(shared + slab * kTile.slab_bytes() + row * kTile.swizzle_bytes, map,
-                 kTile.k_major ? k + column : place(part, column), kTile.k_major ? place(part, row) : k + row,
-                 part.matrix(), barrier);
+                 kTile.k_major ? k + column : place(part, column), kTile.k_major ? place(part, row) : k + row, part,
+                 barrier);
       }
     }
   }
@@ -109,7 +118,10 @@ class TensorLoad {
   HOTGEMM_DEVICE void store(const Pieces&, u32) const {}
 
  private:
-  static HOTGEMM_DEVICE void copy_box(u32 shared, const TensorMap& map, int x, int y, int matrix, u32 barrier) {
+  using Place = MatrixPlace<kMatrices>;
+
+  static HOTGEMM_DEVICE void copy_box(u32 shared, const TensorMap& map, int x, int y, const Place& matrix,
+                                      u32 barrier) {
     if constexpr (kReadOnce) {
       copy_by_policy(shared, map, x, y, matrix, barrier, ptx::createpolicy_evict_first());
     } else {
@@ -118,13 +130,18 @@ class TensorLoad {
   }
   /// `policy` is one policy or none.
   template <class... Policy>
-  static HOTGEMM_DEVICE void copy_by_policy(u32 shared, const TensorMap& map, int x, int y, int matrix, u32 barrier,
-                                            Policy... policy) {
+  static HOTGEMM_DEVICE void copy_by_policy(u32 shared, const TensorMap& map, int x, int y, const Place& matrix,
+                                            u32 barrier, Policy... policy) {
     constexpr u16 kBlocks = (1 << kSharers) - 1;
-    if constexpr (kBatched && kSharers == 1) {
-      ptx::cp_async_bulk_tensor_3d_load(shared, map, x, y, matrix, barrier, policy...);
-    } else if constexpr (kBatched) {
-      ptx::cp_async_bulk_tensor_3d_multicast(shared, map, x, y, matrix, barrier, kBlocks, policy...);
+    if constexpr (kMatrices == Matrices::addressed && kSharers == 1) {
+      ptx::cp_async_bulk_tensor_4d_load(shared, map, x, y, matrix.chunk, matrix.window, barrier, policy...);
+    } else if constexpr (kMatrices == Matrices::addressed) {
+      ptx::cp_async_bulk_tensor_4d_multicast(shared, map, x, y, matrix.chunk, matrix.window, barrier, kBlocks,
+                                             policy...);
+    } else if constexpr (kMatrices == Matrices::numbered && kSharers == 1) {
+      ptx::cp_async_bulk_tensor_3d_load(shared, map, x, y, matrix.number, barrier, policy...);
+    } else if constexpr (kMatrices == Matrices::numbered) {
+      ptx::cp_async_bulk_tensor_3d_multicast(shared, map, x, y, matrix.number, barrier, kBlocks, policy...);
     } else if constexpr (kSharers == 1) {
       ptx::cp_async_bulk_tensor_2d_load(shared, map, x, y, barrier, policy...);
     } else {
@@ -142,6 +159,7 @@ class TensorLoad {
     const BatchArgs& batch = batch_of(args_);
     return (kOperand == Operand::a ? batch.stride_a : batch.stride_b) == 0 ? 0 : static_cast<int>(product);
   }
+  HOTGEMM_DEVICE u64 first_matrix() const { return kOperand == Operand::a ? args_.gemm.a : args_.gemm.b; }
   HOTGEMM_DEVICE const TensorMap& whole() const { return kOperand == Operand::a ? args_.a : args_.b; }
   HOTGEMM_DEVICE const TensorMap& rest() const { return kOperand == Operand::a ? args_.a_rest : args_.b_rest; }
   /// The size of the matrix along m (or n).
@@ -150,5 +168,12 @@ class TensorLoad {
   const WgmmaArgs& args_;
   u32 rank_;
 };
+
+/// The matrices that an operand has. Groups of rows have rows of one A.
+template <Operand kOperand, GemmTraits kTraits>
+constexpr Matrices matrices_of() {
+  if (kTraits.pointers) return Matrices::addressed;
+  return kTraits.batched && !(kTraits.divides_rows() && kOperand == Operand::a) ? Matrices::numbered : Matrices::one;
+}
 
 }  // namespace hotgemm

@@ -8,6 +8,7 @@
 #include "wgmma_direct.cuh"
 #include "wgmma_epilogue.cuh"
 #include "wgmma_load.cuh"
+#include "wgmma_promotion.cuh"
 #include "wgmma_schedule.cuh"
 #include "wgmma_sink.cuh"
 #include "wgmma_split.cuh"
@@ -39,13 +40,16 @@ struct WgmmaParts {
   using LoadA = LoadOf<Operand::a, kConfig, kTraits, kConfig.a_tile(kTraits), kTraits.vec_a, kConfig.cluster_n>;
   using LoadB = LoadOf<Operand::b, kConfig, kTraits, kConfig.b_tile(kTraits), kTraits.vec_b, kConfig.cluster_m>;
   using Schedule = typename ScheduleOf<kConfig, kTraits>::Type;
+  using Promotion = typename PromotionOf<kTraits, kConfig>::Type;
   using Epilogue = typename EpilogueOf<kTraits, kConfig, typename OpOf<kTraits, kConfig.transposed>::Type>::Type;
 };
 /// The parts of a kernel whose blocks divide k. L2 drops its operands first, so that the sums of the parts stay there.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 struct WgmmaSplitParts : WgmmaParts<kTraits, kConfig> {
-  using LoadA = TensorLoad<Operand::a, kConfig.a_tile(kTraits), kConfig.cluster_n, kTraits.batched, true>;
-  using LoadB = TensorLoad<Operand::b, kConfig.b_tile(kTraits), kConfig.cluster_m, kTraits.batched, true>;
+  using LoadA =
+      TensorLoad<Operand::a, kConfig.a_tile(kTraits), kConfig.cluster_n, matrices_of<Operand::a, kTraits>(), true>;
+  using LoadB =
+      TensorLoad<Operand::b, kConfig.b_tile(kTraits), kConfig.cluster_m, matrices_of<Operand::b, kTraits>(), true>;
   using Schedule = SplitTiles<kConfig, kTraits.batched>;
   using Epilogue = SplitSum<kTraits, kConfig, typename OpOf<kTraits>::Type>;
 };

@@ -75,7 +75,7 @@ struct CopyChoice {
   static constexpr bool kDivided = kTraits.divides_rows() && kOperand == Operand::a;
   static constexpr int kHalf = kOperand == Operand::b ? kConfig.gate_half(kTraits) : 0;
   using Type =
-      TensorLoad<kOperand, kTile, kSharers, kTraits.batched && !kDivided, false, kDivided || kHalf != 0, kHalf>;
+      TensorLoad<kOperand, kTile, kSharers, matrices_of<kOperand, kTraits>(), false, kDivided || kHalf != 0, kHalf>;
 };
 template <Operand kOperand, WgmmaConfig kConfig, GemmTraits kTraits, WgmmaTile kTile, int kSharers>
 struct CopyChoice<kOperand, kConfig, kTraits, kTile, kSharers, true> {

@@ -7,6 +7,8 @@
 // A kernel calls prefetch_maps at its start and drain at its end.
 
 #include "ptx/bulk_copy.hpp"
+#include "ptx/trap.hpp"
+#include "shared/address_place.hpp"
 #include "wgmma_staging.cuh"
 #include "wgmma_transposed.cuh"
 
@@ -142,7 +144,11 @@ class BulkSink {
 
  private:
   HOTGEMM_DEVICE void store_box(int x, int y, u32 shared) const {
-    if constexpr (kTraits.divides_rows()) {
+    if constexpr (kTraits.pointers) {
+      const AddressPlace matrix = place_of(args_.d);
+      if (!matrix.is_valid()) ptx::trap();
+      ptx::cp_async_bulk_tensor_4d_store(map_, x, y, matrix.chunk, matrix.window, shared);
+    } else if constexpr (kTraits.divides_rows()) {
       ptx::cp_async_bulk_tensor_2d_store(map_, x, product_.begin + y, shared);
     } else if constexpr (kTraits.batched) {
       ptx::cp_async_bulk_tensor_3d_store(map_, x, y, static_cast<int>(number_of(product_)), shared);

@@ -21,7 +21,7 @@
 namespace hotgemm {
 
 /// `kLoaders` warpgroups load.
-template <Operand kOperand, WgmmaTile kTile, int kVec, int kLoaders, bool kBatched>
+template <Operand kOperand, WgmmaTile kTile, int kVec, int kLoaders, bool kBatched, bool kPointers>
 class ThreadLoad {
   static constexpr ThreadPieces kLayout{kTile, kVec, kLoaders* kWarpgroupThreads / kWarpSize};
   static_assert(kLayout.is_sound());
@@ -55,7 +55,11 @@ class ThreadLoad {
     const BatchArgs& batch = batch_of(args);
     const i64 stride = kOperand == Operand::a ? batch.stride_a : batch.stride_b;
     ThreadLoad load = *this;
-    load.begin(moved(first_matrix(), stride, product, kElementBytes));
+    if constexpr (kPointers) {
+      load.begin(address_in(first_matrix(), product));
+    } else {
+      load.begin(moved(first_matrix(), stride, product, kElementBytes));
+    }
     return load;
   }
 
@@ -197,8 +201,9 @@ struct LoadChoice<true, ByThreads, ByCopies> {
 };
 /// The load of an operand: by threads if the config says so and the copy engine cannot.
 template <Operand kOperand, WgmmaConfig kConfig, GemmTraits kTraits, WgmmaTile kTile, int kVec, int kSharers>
-using LoadOf = typename LoadChoice<kConfig.loads_by_threads(kTraits, kVec),
-                                   ThreadLoad<kOperand, kTile, kVec, kConfig.loaders, kTraits.batched>,
-                                   CopyOf<kOperand, kConfig, kTraits, kTile, kSharers>>::Type;
+using LoadOf =
+    typename LoadChoice<kConfig.loads_by_threads(kTraits, kVec),
+                        ThreadLoad<kOperand, kTile, kVec, kConfig.loaders, kTraits.batched, kTraits.pointers>,
+                        CopyOf<kOperand, kConfig, kTraits, kTile, kSharers>>::Type;
 
 }  // namespace hotgemm

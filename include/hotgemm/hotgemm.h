@@ -187,11 +187,11 @@ typedef struct hotgemm_operands {
   int64_t ld_residual, batch_stride_residual;   /* in elements */
   void* auxiliary;                              /* m x n, of the type of D, written, or read by a derivative */
   int64_t ld_auxiliary, batch_stride_auxiliary; /* in elements */
-  const float* scale_a;                         /* one factor, or one for each row of op(A) */
-  const float* scale_b;                         /* one factor, or one for each column of op(B) */
-  const float* scale_d;                         /* one factor */
-  void* workspace;                              /* null: the library provides it */
-  size_t workspace_bytes;                       /* of `workspace` */
+  const float* scale_a;                         /* one factor, one for each row of op(A), or for each of its blocks */
+  const float* scale_b;             /* one factor, one for each column of op(B), or for each of its blocks */
+  const float* scale_d;             /* one factor */
+  void* workspace;                  /* null: the library provides it */
+  size_t workspace_bytes;           /* of `workspace` */
   const int32_t* group_offsets;     /* groups of rows or k: where each begins, and where the last ends, on the device */
   const void* function_operands[4]; /* of hotgemm_problem.function, in the order of its source */
   float clamp_low, clamp_high;      /* the limits of HOTGEMM_CLAMP */
@@ -200,6 +200,8 @@ typedef struct hotgemm_operands {
   int64_t batch_stride_function_operands[4]; /* likewise */
   const int32_t* group_counts;               /* masked groups: the rows of each, in device memory */
   int64_t batch_stride_bias;                 /* from the bias of a group to the next one; 0: they share it */
+  int16_t batch_align_a, batch_align_b, batch_align_c, batch_align_d; /* of addresses in arrays: 1 to 16; 0: 16 */
+  int64_t ld_scale_a, ld_scale_b; /* of blocks: factors from one block of k to the next, of columns to the next */
 } hotgemm_operands;
 
 /* alpha is 1 and beta is 0. */
@@ -207,7 +209,7 @@ typedef struct hotgemm_operands {
   {                                                                                                                \
     sizeof(hotgemm_operands), NULL, NULL, NULL, NULL, 0, 0, 0, 0, 1.0f, 0.0f, NULL, NULL, 0, 0, 0, 0, NULL, NULL,  \
         NULL, NULL, NULL, NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, NULL, {NULL, NULL, NULL, NULL}, 0.0f, \
-        0.0f, NULL, {0, 0, 0, 0}, {0, 0, 0, 0}, NULL, 0                                                            \
+        0.0f, NULL, {0, 0, 0, 0}, {0, 0, 0, 0}, NULL, 0, 0, 0, 0, 0, 0, 0                                          \
   }
 
 /* Reads a problem from its text, as shape files and `hotgemm tune --shape` have it: "4096 4096 512 nt bf16 batch=8".

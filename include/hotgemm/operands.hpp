@@ -48,8 +48,11 @@ struct Operands {
   std::int64_t batch_stride_b = 0;  ///< as batch_stride_a
   std::int64_t batch_stride_c = 0;  ///< as batch_stride_a
   std::int64_t batch_stride_d = 0;  ///< as batch_stride_a
-  /// For a batch of matrices at any addresses: arrays in device memory with the address of each matrix. In this case
-  /// `a`, `b`, `c` and `d` are null.
+  /// For a batch by pointers: arrays in device memory with the address of each matrix. In this case `a`, `b`, `c` and
+  /// `d` are null. The kernel reads the arrays when it runs, so that a captured graph may be replayed with others; the
+  /// fields batch_align_… promise how matrices are aligned. Products may share matrices of A, B and C. Those of D do
+  /// not overlap, and one of C may be the D of the same product. The residual and the auxiliary output have an address
+  /// and a distance, as in any batch.
   const void* const* batch_a = nullptr;
   const void* const* batch_b = nullptr;  ///< as batch_a
   const void* const* batch_c = nullptr;  ///< as batch_a
@@ -68,8 +71,8 @@ struct Operands {
   void* auxiliary = nullptr;
   std::int64_t ld_auxiliary = 0;            ///< elements from one row of the auxiliary matrix to the next
   std::int64_t batch_stride_auxiliary = 0;  ///< as batch_stride_a
-  const float* scale_a = nullptr;           ///< one factor, or one for each of the m rows of op(A)
-  const float* scale_b = nullptr;           ///< one factor, or one for each of the n columns of op(B)
+  const float* scale_a = nullptr;  ///< one factor, or one for each of the m rows of op(A), or for blocks: ld_scale_a
+  const float* scale_b = nullptr;  ///< one factor, or one for each of the n columns of op(B), or for blocks: ld_scale_b
   const float* scale_d = nullptr;  ///< one factor, by which the result is multiplied before it is rounded to D's type
 
   /// Device memory that the kernel may write to: at least Plan::workspace_bytes(), at a multiple of 256 bytes. It need
@@ -110,6 +113,20 @@ struct Operands {
   /// The elements from the bias of a group to that of the next one, for groups whose bias has an element for each
   /// column, and for groups along k. 0: they share one.
   std::int64_t batch_stride_bias = 0;
+
+  /// For a batch by pointers: the bytes that divide each address in the array, 1, 2, 4, 8 or 16; 0: 16. A call whose
+  /// addresses break the promise fails as any access that is not aligned does.
+  std::int16_t batch_align_a = 0;
+  std::int16_t batch_align_b = 0;  ///< as batch_align_a
+  std::int16_t batch_align_c = 0;  ///< as batch_align_a
+  std::int16_t batch_align_d = 0;  ///< as batch_align_a
+
+  /// For Scaling::block_1x128 and block_128x128. The factor of elements 128 * i to 128 * i + 127 of row r of op(A) is
+  /// scale_a[i * ld_scale_a + r]; ld_scale_a is at least m. That of the same rows of op(B) in columns 128 * j to
+  /// 128 * j + 127 is scale_b[j * ld_scale_b + i]; ld_scale_b is at least ceil(k / 128). Of groups, the factors of
+  /// matrix g of B begin g * ceil(n / 128) * ld_scale_b numbers behind `scale_b`.
+  std::int64_t ld_scale_a = 0;
+  std::int64_t ld_scale_b = 0;  ///< as ld_scale_a
 };
 
 }  // namespace hotgemm

@@ -70,7 +70,10 @@ enum class SumOrder : unsigned char {
 };
 
 /// The placement of the matrices of a batch in memory.
-enum class BatchKind : unsigned char { strided, pointers };
+enum class BatchKind : unsigned char {
+  strided,   ///< at equal distances
+  pointers,  ///< at any addresses, which are in device memory
+};
 
 /// The division of one dimension of A or B among groups.
 enum class GroupKind : unsigned char {
@@ -97,10 +100,11 @@ enum class GroupKind : unsigned char {
 /// The result is rounded to the nearest element, to even in a tie. What is beyond the last element, infinity too,
 /// becomes that element: -128 or 127 in s8, ±448 in e4m3, ±57344 in e5m2. NaN stays NaN in FP8 and becomes 0 in s8.
 ///
-/// Every order of sums is supported, SM limits as far as `sm_limit` says, strided batches, masked groups, groups of
-/// rows of an A that is not transposed, groups along k of matrices whose rows run along k as stored (A transposed, B
-/// not), prepacked operands of f16 and bf16 that are neither a batch nor groups, and every part of an Epilogue except
-/// blocks of scales, and with a gate C and an auxiliary matrix. A D of s32 has no epilogue. All other values of these
+/// Every order of sums is supported, SM limits as far as `sm_limit` says, batches of both kinds, masked groups, groups
+/// of rows of an A that is not transposed, groups along k of matrices whose rows run along k as stored (A transposed, B
+/// not), prepacked operands of f16 and bf16 that are neither a batch nor groups, and every part of an Epilogue, but
+/// with a gate not C, an auxiliary matrix and scales of blocks. Scales of blocks are those of A in 1x128 with those of
+/// B in 128x128, for precise FP8, one product or groups of rows. A D of s32 has no epilogue. All other values of these
 /// fields are refused with Error{not_supported}, which names the field.
 struct Problem {
   std::int64_t m = 0;              ///< rows of D, at most 2147482623
@@ -115,7 +119,8 @@ struct Problem {
   /// for the problem stays within the limit: without persistent blocks (only family `wgmma` has them) a kernel has a
   /// block for each tile.
   int sm_limit = 0;
-  /// The number of products; 0: nothing is done. The fields batch_stride_… of Operands say where their matrices are.
+  /// The number of products; 0: nothing is done. Where their matrices are say the fields batch_stride_… of Operands, or
+  /// batch_a to batch_d for a batch by pointers.
   std::int64_t batch = 1;
   BatchKind batch_kind = BatchKind::strided;  ///< where the matrices of a batch are
   /// For groups of rows m is the most rows that all groups have together, and for groups along k k is the most that

@@ -28,6 +28,7 @@ static_assert(offsetof(hotgemm_operands, ld_function_operands) == offsetof(Opera
 static_assert(offsetof(hotgemm_operands, batch_stride_function_operands) ==
               offsetof(Operands, batch_stride_function_operands));
 static_assert(offsetof(hotgemm_operands, batch_stride_bias) == offsetof(Operands, batch_stride_bias));
+static_assert(offsetof(hotgemm_operands, batch_align_d) == offsetof(Operands, batch_align_d));
 static_assert(HOTGEMM_S32 == static_cast<int>(DType::s32) && HOTGEMM_E4M3 == static_cast<int>(DType::e4m3));
 static_assert(HOTGEMM_COMPUTE_S32 == static_cast<int>(ComputeType::s32));
 static_assert(HOTGEMM_ORDER_BATCH_INVARIANT == static_cast<int>(SumOrder::batch_invariant));

@@ -1,5 +1,6 @@
 #include "config/matrix_map.hpp"
 
+#include "shared/address_place.hpp"
 #include "shared/ragged_map.hpp"
 
 #include <algorithm>
@@ -12,16 +13,12 @@ TensorSwizzle swizzle_of(int bytes) {
   return bytes == 128 ? TensorSwizzle::bytes_128 : bytes == 64 ? TensorSwizzle::bytes_64 : TensorSwizzle::bytes_32;
 }
 
-/// A matrix; those of a batch; or a matrix whose rows groups divide (shared/ragged_map.hpp).
-constexpr int kOneMatrix = 2, kMatrices = 3, kRaggedMatrix = 4;
-
-/// `rank` is one of these.
-MatrixMap map_of(BoxExtent box, int swizzle_bytes, DType element, int rank) {
-  MatrixMap map{.fixed = {.element = element, .swizzle = swizzle_of(swizzle_bytes)}};
+MatrixMap map_of(BoxExtent box, int swizzle_bytes, DType element, MatrixKind kind) {
+  MatrixMap map{.kind = kind, .fixed = {.element = element, .swizzle = swizzle_of(swizzle_bytes)}};
   map.fixed.strides[0] = static_cast<std::uint64_t>(size_bytes(element));
   map.fixed.box = {static_cast<std::uint32_t>(box.x), static_cast<std::uint32_t>(box.y)};
-  map.fixed.rank = static_cast<std::uint8_t>(rank);
-  for (int dimension = 2; dimension < rank; ++dimension) map.fixed.box[static_cast<std::size_t>(dimension)] = 1;
+  map.fixed.rank = kind == MatrixKind::one ? 2 : kind == MatrixKind::numbered ? 3 : 4;
+  for (std::size_t i = 2; i < map.fixed.rank; ++i) map.fixed.box[i] = 1;
   return map;
 }
 
@@ -58,16 +55,23 @@ TensorMapSpec MatrixMap::of(const void* base, std::int64_t rows, std::int64_t co
   spec.sizes[1] = static_cast<std::uint64_t>(rows);
   spec.strides[1] = static_cast<std::uint64_t>(ld) * spec.strides[0];
   // Matrices side by side have a smaller stride than rows, which the driver and the copy engine accept (BatchOnGpu).
-  if (spec.rank == kMatrices) {
+  if (kind == MatrixKind::numbered) {
     spec.sizes[2] = batch.stride == 0 ? 1 : static_cast<std::uint64_t>(batch.count);
     spec.strides[2] = batch.stride == 0 ? spec.strides[1] : static_cast<std::uint64_t>(batch.stride) * spec.strides[0];
   }
-  if (spec.rank == kRaggedMatrix) {
+  if (kind == MatrixKind::divided) {
     spec.sizes[1] = kRaggedRows;
     spec.sizes[2] = static_cast<std::uint64_t>(rows) + 1;
     spec.sizes[3] = kRaggedRows + 1;
     spec.strides[2] = spec.strides[1];
     spec.strides[3] = kRaggedBytes - spec.strides[1];
+  }
+  if (kind == MatrixKind::anywhere) {
+    spec.base = kFirstPlace;
+    spec.strides[2] = kPlaceBytes;
+    spec.sizes[2] = (std::uint64_t{1} << kWindowBits) / kPlaceBytes;
+    spec.strides[3] = std::uint64_t{1} << kWindowBits;
+    spec.sizes[3] = std::uint64_t{1} << (kAddressBits - kWindowBits);
   }
   return spec;
 }
@@ -95,18 +99,21 @@ std::optional<MatrixMaps> matrix_maps(const KernelConfig& config, const GemmTrai
   const auto* wgmma = std::get_if<WgmmaConfig>(&config);
   if (wgmma == nullptr) return std::nullopt;
   const WgmmaTile a = wgmma->a_tile(traits), b = wgmma->b_tile(traits);
-  const int of_d = traits.batched && !traits.divides_rows() ? kMatrices : kOneMatrix;
-  const int of_a = traits.along_k ? kRaggedMatrix : of_d;
-  const int of_b = traits.along_k ? kRaggedMatrix : traits.batched ? kMatrices : kOneMatrix;
-  MatrixMaps maps{.a = map_of(wgmma->a_box(traits), a.swizzle_bytes, traits.element, of_a),
-                  .b = map_of(wgmma->b_box(traits), b.swizzle_bytes, traits.element_b, of_b),
-                  .d = std::nullopt,
-                  .a_is_k_major = a.k_major,
-                  .b_is_k_major = b.k_major,
-                  .cuts_a = !traits.divides_rows(),
-                  .cuts_b = wgmma->gate_half(traits) == 0,
-                  .copies_a = !wgmma->loads_by_threads(traits, traits.vec_a),
-                  .copies_b = !wgmma->loads_by_threads(traits, traits.vec_b)};
+  const MatrixKind batched = traits.pointers  ? MatrixKind::anywhere
+                             : traits.batched ? MatrixKind::numbered
+                                              : MatrixKind::one;
+  const MatrixKind of_d = traits.divides_rows() ? MatrixKind::one : batched;
+  MatrixMaps maps{
+      .a = map_of(wgmma->a_box(traits), a.swizzle_bytes, traits.element, traits.along_k ? MatrixKind::divided : of_d),
+      .b = map_of(wgmma->b_box(traits), b.swizzle_bytes, traits.element_b,
+                  traits.along_k ? MatrixKind::divided : batched),
+      .d = std::nullopt,
+      .a_is_k_major = a.k_major,
+      .b_is_k_major = b.k_major,
+      .cuts_a = !traits.divides_rows(),
+      .cuts_b = wgmma->gate_half(traits) == 0,
+      .copies_a = !wgmma->loads_by_threads(traits, traits.vec_a),
+      .copies_b = !wgmma->loads_by_threads(traits, traits.vec_b)};
   if (wgmma->stores_in_bulk(traits))
     maps.d = map_of(wgmma->d_box(traits), WgmmaConfig::kStoreRowBytes, traits.element_d, of_d);
   return maps;

@@ -15,8 +15,17 @@ struct MatrixBatch {
   std::int64_t stride = 0;
 };
 
-/// The part of a matrix's tensor map that config and traits determine. The map for a batch has a third dimension.
+/// The matrices that a tensor map is of.
+enum class MatrixKind : std::uint8_t {
+  one,
+  numbered,  ///< those of a batch: in a third dimension
+  divided,   ///< one, whose rows groups divide: four dimensions (shared/ragged_map.hpp)
+  anywhere,  ///< any at all: four dimensions, of all addresses (shared/address_place.hpp)
+};
+
+/// The part of a matrix's tensor map that config and traits determine.
 struct MatrixMap {
+  MatrixKind kind = MatrixKind::one;
   TensorMapSpec fixed;  ///< no address, no sizes, and no stride of rows
   /// The complete map of a matrix stored at `base`, or of a batch that begins there.
   TensorMapSpec of(const void* base, std::int64_t rows, std::int64_t cols, std::int64_t ld,

@@ -66,7 +66,8 @@ std::string traits_initializer(const GemmTraits& t) {
          ", .vec_d = " + literal(t.vec_d) + (t.fast_sums ? ", .fast_sums = true" : "") +
          (t.is_fused() ? ", .epilogue = {" + epilogue_initializer(t.epilogue) + "}" : "") +
          (t.batched ? ", .batched = true" : "") + (t.grouped ? ", .grouped = true" : "") +
-         (t.masked ? ", .masked = true" : "") + (t.along_k ? ", .along_k = true" : "");
+         (t.masked ? ", .masked = true" : "") + (t.along_k ? ", .along_k = true" : "") +
+         (t.pointers ? ", .pointers = true" : "");
 }
 
 template <class Config>
@@ -171,11 +172,11 @@ KernelSource render(const KernelConfig& config, const GemmTraits& traits, std::s
   text += "extern \"C\" __global__ void __launch_bounds__(" + own.launch_bounds + ")" + own.attributes + "\n";
   const std::string function = own.function.empty() ? std::string(family.function) : own.function;
   const std::string args = "hotgemm::" + std::string(family.args);
-  const std::string parameter = traits.epilogue.has_extras() ? "hotgemm::WithExtras<" + args + ">"
-                                : traits.grouped             ? "hotgemm::Grouped<" + args + ">"
-                                : traits.batched             ? "hotgemm::Batched<" + args + ">"
-                                : traits.is_fused()          ? "hotgemm::Fused<" + args + ">"
-                                                             : args;
+  const std::string parameter = traits.epilogue.takes_extras() ? "hotgemm::WithExtras<" + args + ">"
+                                : traits.grouped               ? "hotgemm::Grouped<" + args + ">"
+                                : traits.batched               ? "hotgemm::Batched<" + args + ">"
+                                : traits.is_fused()            ? "hotgemm::Fused<" + args + ">"
+                                                               : args;
   text += symbol + "(const __grid_constant__ " + parameter + " args" +
           (own.takes_workspace ? ", const __grid_constant__ hotgemm::WorkspaceArgs workspace" : "") + ") {\n";
   text += "  hotgemm::" + function + "<kTraits, kConfig" + own.template_argument + ">(args" +

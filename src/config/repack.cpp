@@ -1,6 +1,7 @@
 #include "config/repack.hpp"
 
 #include "config/traits.hpp"
+#include "config/work.hpp"
 #include "config/workspace.hpp"
 
 namespace hotgemm {
@@ -12,7 +13,7 @@ constexpr int kRowBytes = 16;  // rows of copies begin at multiples of it
 
 LaunchConfig with_repacks(LaunchConfig launch, const KernelConfig& config, const Workload& problem) {
   launch.repack_a = launch.repack_b = Repack::none;
-  if (problem.batch != 1 || problem.groups != 0) return launch;  // only operands of one product are copied
+  if (!is_one_product(problem)) return launch;  // only operands of one product are copied
   const auto way = [&](DType element, bool is_k_major, int align) {
     const OperandForm form = operand_form(config, multiplied_type(element, problem.types.compute));
     if (form.is_k_major && !is_k_major) return Repack::transposed;

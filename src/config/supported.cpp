@@ -7,6 +7,7 @@
 #include "config/problem_enums.hpp"
 #include "config/sm_limit.hpp"
 #include "config/traits.hpp"
+#include "config/work.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -75,14 +76,35 @@ std::string unsupported_types(const Types& t) {
   return "compute mode " + std::string(to_string(t.mode));
 }
 
+/// True if kernels have the scales of A and of B: those of blocks of both, for one product or for groups of rows.
+bool has_scales(const Problem& p) noexcept {
+  const Epilogue& e = p.epilogue;
+  if (!e.has_block_scales()) return true;
+  return e.scale_a == Scaling::block_1x128 && e.scale_b == Scaling::block_128x128 && is_fp8(p.types.a) &&
+         p.types.mode == ComputeMode::precise && p.batch == 1 && p.batch_kind == BatchKind::strided &&
+         p.group_kind <= GroupKind::rows && !e.is_gated();
+}
+std::string unsupported_scales(const Problem& p) {
+  const Epilogue& e = p.epilogue;
+  if (e.scale_a != Scaling::block_1x128 || e.scale_b != Scaling::block_128x128) {
+    return "an epilogue with scaling " + std::string(to_string(e.scale_a)) + " of A and " +
+           std::string(to_string(e.scale_b)) + " of B";
+  }
+  if (!is_fp8(p.types.a)) return "scales of blocks with A of type " + std::string(to_string(p.types.a));
+  if (p.types.mode != ComputeMode::precise)
+    return "scales of blocks with compute mode " + std::string(to_string(p.types.mode));
+  if (e.is_gated()) return "scales of blocks with a gated epilogue";
+  if (p.group_kind > GroupKind::rows)
+    return "scales of blocks with groups of kind " + std::string(to_string(p.group_kind));
+  return "scales of blocks with a batch";
+}
+
 /// The part of the problem's epilogue that no kernel has; empty if there is none.
 std::string unsupported_epilogue(const Problem& p) {
   const Epilogue& e = p.epilogue;
   if (e == Epilogue{}) return {};
   if (p.types.d == DType::s32) return "an epilogue with D of type s32";
-  for (const Scaling scaling : {e.scale_a, e.scale_b}) {
-    if (scaling > Scaling::vector) return "an epilogue with scaling " + std::string(to_string(scaling));
-  }
+  if (!has_scales(p)) return unsupported_scales(p);
   if (e.is_gated() && e.has_auxiliary()) return "an auxiliary matrix with a gated epilogue";
   if (e.is_gated() && p.n % 2 != 0) return "an odd n with a gated epilogue";
   return {};
@@ -106,14 +128,15 @@ bool has_epilogue(const Problem& p) noexcept {
   if (e.is_gated() && (e.has_auxiliary() || p.n % 2 != 0 || e.gate > Gate::interleaved)) return false;
   if (e.has_function() && (e.activation != Activation::none || !is_well_formed(e.function))) return false;
   if (e.aux && e.reads_auxiliary()) return false;
-  return e == computed && p.types.d != DType::s32 && e.scale_a <= Scaling::vector && e.scale_b <= Scaling::vector &&
-         e.bias <= Bias::per_row && e.activation <= Activation::dtanh;
+  return e == computed && p.types.d != DType::s32 && has_scales(p) && e.bias <= Bias::per_row &&
+         e.activation <= Activation::dtanh;
 }
 
 /// True if kernels read such matrices of such groups.
 bool has_groups(const Problem& p) noexcept {
   if (p.groups == 0) return p.group_kind == GroupKind::none;
   if (p.groups < 0 || p.groups > kMaxSize || p.batch != 1) return false;
+  if (p.batch_kind != BatchKind::strided) return false;
   switch (p.group_kind) {
     case GroupKind::none: return false;
     case GroupKind::rows: return p.op_a == Op::n;
@@ -125,16 +148,15 @@ bool has_groups(const Problem& p) noexcept {
 
 std::string unsupported_part(const Problem& p) {
   if (!are_supported(p.types)) return unsupported_types(p.types);
-  if (p.batch_kind != BatchKind::strided) return "batch of " + std::string(to_string(p.batch_kind));
   if (p.group_kind == GroupKind::rows && p.op_a == Op::t) return "a transposed A with groups of rows";
   if (p.group_kind == GroupKind::along_k && p.op_a == Op::n) return "an A that is not transposed with groups along k";
   if (p.group_kind == GroupKind::along_k && p.op_b == Op::t) return "a transposed B with groups along k";
-  if (p.groups != 0 && p.batch != 1) return "a batch of groups";
+  if (p.groups != 0 && (p.batch != 1 || p.batch_kind != BatchKind::strided)) return "a batch of groups";
   if (p.groups != 0 && is_prepacked(p)) return "prepacked operands with groups";
   if (std::string part = unsupported_epilogue(p); !part.empty()) return part;
   if (p.prepacked_a && !can_be_prepacked(p.types.a)) return "prepacked A of type " + std::string(to_string(p.types.a));
   if (p.prepacked_b && !can_be_prepacked(p.types.b)) return "prepacked B of type " + std::string(to_string(p.types.b));
-  if (p.batch != 1 && is_prepacked(p)) return "a batch of prepacked operands";
+  if (!is_one_product(p) && is_prepacked(p)) return "a batch of prepacked operands";
   return "a field of the problem";
 }
 
@@ -151,14 +173,16 @@ bool is_supported(const Problem& p) noexcept {
                       .order = p.order,
                       .sm_limit = p.sm_limit,
                       .batch = p.batch,
+                      .batch_kind = p.batch_kind,
                       .group_kind = p.group_kind,
                       .groups = p.groups,
                       .epilogue = p.epilogue,
                       .prepacked_a = p.prepacked_a,
                       .prepacked_b = p.prepacked_b};
   const bool has_values = p.op_a <= Op::t && p.op_b <= Op::t && p.order <= SumOrder::batch_invariant &&
-                          p.sm_limit >= 0 && p.sm_limit <= kMostSms && p.batch >= 0 && p.batch <= kMaxSize;
-  const bool has_packing = !is_prepacked(p) || (can_be_prepacked(p.types.a) && p.batch == 1 && p.groups == 0);
+                          p.sm_limit >= 0 && p.sm_limit <= kMostSms && p.batch >= 0 && p.batch <= kMaxSize &&
+                          p.batch_kind <= BatchKind::pointers;
+  const bool has_packing = !is_prepacked(p) || (can_be_prepacked(p.types.a) && is_one_product(p));
   return has_groups(p) && has_values && are_supported(p.types) && has_epilogue(p) && has_packing && p == plain;
 }
 

@@ -3,6 +3,7 @@
 #include "config/function_source.hpp"
 #include "config/problem_enums.hpp"
 #include "config/supported.hpp"
+#include "config/work.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -74,10 +75,11 @@ GemmTraits traits_of(const Workload& problem) {
           .vec_d = std::max(problem.hints.align_d / size_bytes(types.d), 1),
           .fast_sums = types.mode == ComputeMode::fast,
           .epilogue = problem.epilogue,
-          .batched = problem.batch != 1 || problem.groups != 0,
+          .batched = !is_one_product(problem),
           .grouped = problem.groups != 0,
           .masked = problem.group_kind == GroupKind::masked_rows,
-          .along_k = problem.group_kind == GroupKind::along_k};
+          .along_k = problem.group_kind == GroupKind::along_k,
+          .pointers = problem.batch_kind == BatchKind::pointers};
 }
 
 Types types_of(const GemmTraits& traits) {
@@ -101,6 +103,7 @@ Workload workload_of(const GemmTraits& t, std::int64_t m, std::int64_t n, std::i
            .op_b = t.op_b,
            .types = types_of(t),
            .batch = t.batched && !t.grouped ? 2 : 1,
+           .batch_kind = t.pointers ? BatchKind::pointers : BatchKind::strided,
            .group_kind = t.masked    ? GroupKind::masked_rows
                          : t.along_k ? GroupKind::along_k
                          : t.grouped ? GroupKind::rows
@@ -126,6 +129,8 @@ std::string to_string(const GemmTraits& t) {
   text += t.reads_c ? "_c1" : "_c0";
   if (t.grouped) {
     text += t.masked ? "_masked" : t.along_k ? "_groupk" : "_group";
+  } else if (t.pointers) {
+    text += "_pointers";
   } else if (t.batched) {
     text += "_batch";
   }

@@ -36,7 +36,8 @@ Types types_of(const GemmTraits& traits);
 Workload workload_of(const GemmTraits& traits, std::int64_t m, std::int64_t n, std::int64_t k);
 
 /// A text such as "f16_f32_nt_a8b8d8_c0", which is part of a kernel's symbol. B and D are named where their types
-/// differ from that of A: "e4m3xe5m2_f32tobf16_nt_a16b16d8_c0". "_batch" and the epilogue follow.
+/// differ from that of A: "e4m3xe5m2_f32tobf16_nt_a16b16d8_c0". "_batch", "_pointers" or "_group", and the epilogue
+/// follow.
 std::string to_string(const GemmTraits& traits);
 
 /// The bytes that a kernel may spill and still be picked. ptxas spills a few registers around long epilogues, although

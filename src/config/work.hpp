@@ -10,6 +10,11 @@ constexpr std::int64_t columns_of_d(const Problem& p) { return p.epilogue.column
 /// True if D has no elements, so that there is nothing to do.
 constexpr bool is_empty(const Problem& p) { return p.m == 0 || p.n == 0 || p.batch == 0; }
 
+/// True if a call computes one product, whose matrices it names.
+constexpr bool is_one_product(const Problem& p) {
+  return p.batch == 1 && p.groups == 0 && p.batch_kind == BatchKind::strided;
+}
+
 /// True if there is nothing to measure: no D, or no products. Sizes need not be valid.
 constexpr bool has_nothing_to_measure(const Problem& p) { return p.m <= 0 || p.n <= 0 || p.k <= 0 || p.batch <= 0; }
 
@@ -34,6 +39,9 @@ constexpr AnyProblem with_uniform_groups(AnyProblem problem) {
 constexpr std::int64_t all_rows(const Problem& p) {
   return p.group_kind == GroupKind::masked_rows ? p.groups * p.m : p.m;
 }
+
+/// The blocks of scales beside each other that `elements` have.
+constexpr std::int64_t scale_blocks(std::int64_t elements) { return (elements + kScaleBlock - 1) / kScaleBlock; }
 
 /// The operations of all products: 2mnk for each.
 constexpr double flops(const Problem& p) {

@@ -39,7 +39,7 @@ std::vector<TensorStore::Element> BulkStores::begin_writes(Thread& thread, const
   for (std::uint32_t offset = 0; offset < box_bytes(store.spec); offset += kTensorChunk) {
     const auto x = static_cast<std::int64_t>(offset % row_bytes(store.spec) / element);
     const auto y = static_cast<std::int64_t>(offset / row_bytes(store.spec));
-    const std::int64_t coordinates[] = {store.at.x + x, store.at.y + y, store.at.z};
+    const std::int64_t coordinates[] = {store.at.x + x, store.at.y + y, store.at.z, store.at.w};
     const auto address = element_address(store.spec, coordinates);
     if (!address) continue;
     for (std::uint32_t byte = 0; byte < kTensorChunk; byte += element) {
@@ -124,10 +124,10 @@ void store_tensor(const TensorMap& map, BoxPlace at, std::uint32_t shared) {
   touch_global(thread, kInstruction);
   const auto spec = tensor_of(thread, kInstruction, map, at.rank);
   if (!spec || !is_box_address(thread, kInstruction, shared)) return;
-  if (at.x < 0 || at.y < 0 || at.z < 0) {
+  if (at.x < 0 || at.y < 0 || at.z < 0 || at.w < 0) {
     report(thread, {.hazard = Hazard::bad_operand,
                     .instruction = kInstruction,
-                    .detail = fmt::format("a box at {}, {}, {} begins before its tensor", at.x, at.y, at.z)});
+                    .detail = fmt::format("a box at {}, {}, {}, {} begins before its tensor", at.x, at.y, at.z, at.w)});
     return;
   }
   bulk_stores().issue(thread, *spec, at, shared);

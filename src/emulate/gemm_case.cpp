@@ -61,13 +61,19 @@ void fill(HostMatrix& matrix, DType dtype, Values& values) {
   }
 }
 
-/// A row of f32 that are powers of two of either sign, so that they keep sums exact.
+/// Powers of two of either sign, so that they keep sums exact.
+void fill_scales(HostMatrix& scales, Values& values) {
+  for (std::int64_t row = 0; row < scales.rows; ++row) {
+    for (std::int64_t col = 0; col < scales.cols; ++col) {
+      const double value = values.next(DType::s32);
+      scales.set(DType::f32, row, col, std::copysign(std::exp2(std::abs(value) - 1), value));
+    }
+  }
+}
+/// A row of them.
 HostMatrix make_scales(std::int64_t count, Values& values) {
   HostMatrix scales = make_matrix(DType::f32, 1, count, 4, true);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double value = values.next(DType::s32);
-    scales.set(DType::f32, 0, i, std::copysign(std::exp2(std::abs(value) - 1), value));
-  }
+  fill_scales(scales, values);
   return scales;
 }
 
@@ -159,8 +165,14 @@ void make_epilogue(const GemmCase& c, GemmMatrices& m, Values& values) {
   const Workload& p = c.problem;
   const Epilogue& e = p.epilogue;
   const auto count_of = [](Scaling scaling, std::int64_t all) { return scaling == Scaling::tensor ? 1 : all; };
-  if (e.scale_a != Scaling::none) m.scale_a = make_scales(count_of(e.scale_a, p.m), values);
-  if (e.scale_b != Scaling::none) m.scale_b = make_scales(count_of(e.scale_b, p.n), values);
+  if (e.has_block_scales()) {
+    m.scale_a = make_matrix(DType::f32, scale_blocks(p.k), p.m, 4);
+    m.scale_b = make_matrix(DType::f32, scale_blocks(p.n), scale_blocks(p.k), 4);
+    for (HostMatrix* scales : {&m.scale_a, &m.scale_b}) fill_scales(*scales, values);
+  } else {
+    if (e.scale_a != Scaling::none) m.scale_a = make_scales(count_of(e.scale_a, p.m), values);
+    if (e.scale_b != Scaling::none) m.scale_b = make_scales(count_of(e.scale_b, p.n), values);
+  }
   if (e.scale_d) m.scale_d = make_scales(1, values);
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
     const FunctionOperand kind = e.function.operand(i);
@@ -219,7 +231,8 @@ EpilogueElement epilogue_at(const GemmCase& c, const GemmMatrices& m, double add
   const Workload& p = c.problem;
   const Epilogue& e = p.epilogue;
   const auto scale = [](Scaling scaling, const HostMatrix& scales, std::int64_t index) {
-    return scaling == Scaling::none ? 1 : scales.get(DType::f32, 0, scaling == Scaling::tensor ? 0 : index);
+    if (scaling == Scaling::none || scaling > Scaling::vector) return 1.0;  // those of blocks are in the sum
+    return scales.get(DType::f32, 0, scaling == Scaling::tensor ? 0 : index);
   };
   const auto factor = [&](std::int64_t column) {
     return scale(e.scale_a, m.scale_a, row) * scale(e.scale_b, m.scale_b, column);
@@ -262,12 +275,22 @@ GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : 
   for (std::size_t l = 0; l < depth; ++l) {
     for (std::size_t j = 0; j < n; ++j) b[l * n + j] = element(matrices.b, type_b, problem_.op_b, l, j);
   }
+  const bool has_blocks = problem_.epilogue.has_block_scales();
+  for (std::size_t l = 0; has_blocks && l < depth; ++l) {
+    for (std::size_t j = 0; j < n; ++j) {
+      b[l * n + j] *= matrices.scale_b.get(DType::f32, static_cast<std::int64_t>(j) / kScaleBlock,
+                                           static_cast<std::int64_t>(l) / kScaleBlock);
+    }
+  }
   std::vector<double> magnitude(m * n), product(m * n);
   for (std::size_t i = 0; i < m; ++i) {
     double* const exact_row = product.data() + i * n;
     double* const magnitude_row = magnitude.data() + i * n;
     for (std::size_t l = 0; l < depth; ++l) {
-      const double a = static_cast<double>(c.alpha) * element(matrices.a, type_a, problem_.op_a, i, l);
+      double a = static_cast<double>(c.alpha) * element(matrices.a, type_a, problem_.op_a, i, l);
+      if (has_blocks) {
+        a *= matrices.scale_a.get(DType::f32, static_cast<std::int64_t>(l) / kScaleBlock, static_cast<std::int64_t>(i));
+      }
       for (std::size_t j = 0; j < n; ++j) {
         exact_row[j] += a * b[l * n + j];
         magnitude_row[j] += std::abs(a * b[l * n + j]);

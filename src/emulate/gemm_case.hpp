@@ -55,7 +55,8 @@ struct HostMatrix {
 };
 
 /// The operands of a case. The bytes between rows, and all bytes of D and of the auxiliary output, are NaN, or integers
-/// of a large magnitude. Operands of the epilogue that the problem does not have are empty. Vectors are one row.
+/// of a large magnitude. Operands of the epilogue that the problem does not have are empty. Vectors are one row. The
+/// scales of blocks have a row for each block of k, those of B for each block of columns.
 struct GemmMatrices {
   HostMatrix a, b, c, d;
   HostMatrix scale_a, scale_b, scale_d, bias, residual, auxiliary;

@@ -56,8 +56,8 @@ bool computes(const GemmTraits& kernel, const GemmTraits& problem) {
          kernel.op_a == problem.op_a && kernel.op_b == problem.op_b && kernel.reads_c >= problem.reads_c &&
          kernel.fast_sums <= problem.fast_sums && kernel.epilogue == problem.epilogue &&
          kernel.batched == problem.batched && kernel.grouped == problem.grouped && kernel.masked == problem.masked &&
-         kernel.along_k == problem.along_k && kernel.vec_a <= problem.vec_a && kernel.vec_b <= problem.vec_b &&
-         kernel.vec_d <= problem.vec_d;
+         kernel.along_k == problem.along_k && kernel.pointers == problem.pointers && kernel.vec_a <= problem.vec_a &&
+         kernel.vec_b <= problem.vec_b && kernel.vec_d <= problem.vec_d;
 }
 
 const std::vector<GemmKernel>& gemm_kernels() {

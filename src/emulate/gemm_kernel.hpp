@@ -43,10 +43,16 @@ const std::vector<GemmKernel>& gated_kernels();
 /// Kernels for batches: one of each way in which a family finds the operands of a product.
 const std::vector<GemmKernel>& batched_kernels();
 
+/// Kernels for batches by pointers, likewise.
+const std::vector<GemmKernel>& pointer_kernels();
+
 /// Kernels for groups of rows, for masked groups, and for groups along k, likewise.
 const std::vector<GemmKernel>& grouped_kernels();
 const std::vector<GemmKernel>& masked_kernels();
 const std::vector<GemmKernel>& k_grouped_kernels();
+
+/// Kernels with scales of blocks, for one product and for groups.
+const std::vector<GemmKernel>& block_scaled_kernels();
 
 /// The kernels of the ladder: each config once, with the widest accesses, and with sums in the element type.
 const std::vector<GemmKernel>& rung_kernels();

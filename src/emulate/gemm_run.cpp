@@ -142,6 +142,10 @@ PlacedEpilogue place_epilogue(Device& device, const GemmMatrices& m, const GemmC
   };
   placed.args.scale_a = put(e.scale_a != Scaling::none, "scale_a", m.scale_a);
   placed.args.scale_b = put(e.scale_b != Scaling::none, "scale_b", m.scale_b);
+  if (e.has_block_scales()) {
+    placed.extras.ld_scale_a = m.scale_a.ld, placed.extras.ld_scale_b = m.scale_b.ld;
+    placed.extras.stride_scale_b = m.scale_b.stride;
+  }
   placed.args.scale_d = put(e.scale_d, "scale_d", m.scale_d);
   placed.args.bias = put(e.bias != Bias::none, "bias", m.bias);
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
@@ -187,6 +191,30 @@ BatchArgs batch_args(const GemmCase& c, const GemmMatrices& m) {
           .count = static_cast<unsigned>(c.problem.groups != 0 ? c.problem.groups : c.problem.batch)};
 }
 
+/// The addresses of an operand's matrices, of which `first` holds all, as an array in the memory of the device.
+unsigned long long place_pointers(Device& device, const char* name, const Allocation& first, const HostMatrix& matrix,
+                                  std::int64_t batch) {
+  HostMatrix array{.rows = 1, .cols = batch, .ld = batch, .element_bytes = sizeof(std::uint64_t), .bytes = {}};
+  for (std::int64_t product = 0; product < batch; ++product) {
+    const std::uint64_t address =
+        first.address() + static_cast<std::uint64_t>(product * matrix.stride * matrix.element_bytes);
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&address);
+    array.bytes.insert(array.bytes.end(), bytes, bytes + sizeof address);
+  }
+  return place(device, name, array, false, true).address();
+}
+
+/// Replaces the addresses and distances of a batch's matrices by arrays of addresses.
+void use_pointers(Device& device, const GemmCase& c, const GemmMatrices& m, const Allocation& a, const Allocation& b,
+                  const Allocation& addend, const Allocation& d, WithExtras<GemmArgs>& args) {
+  const std::int64_t batch = c.problem.batch;
+  args.a = args.k == 0 ? 0 : place_pointers(device, "batch_a", a, m.a, batch);
+  args.b = args.k == 0 ? 0 : place_pointers(device, "batch_b", b, m.b, batch);
+  if (args.c != 0) args.c = place_pointers(device, "batch_c", addend, c.in_place ? m.d : m.c, batch);
+  args.d = place_pointers(device, "batch_d", d, m.d, batch);
+  args.batch.stride_a = args.batch.stride_b = args.batch.stride_c = args.batch.stride_d = 0;
+}
+
 void load(const Allocation& allocation, HostMatrix& matrix) {
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
     allocation.load(row, 0, matrix.bytes.data() + row * matrix.pitch_bytes(),
@@ -212,7 +240,7 @@ GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices
   const unsigned long long numbers =
       p.groups == 0 ? 0 : place(device, "group_numbers", matrices.group_numbers, false, true).address();
   const bool masked = p.group_kind == GroupKind::masked_rows;
-  const WithExtras<GemmArgs> args{
+  WithExtras<GemmArgs> args{
       {{{{.a = a.address(),
           .b = b.address(),
           .c = kernel.traits.reads_c ? addend.address() : 0,
@@ -234,6 +262,7 @@ GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices
         batch_args(c, matrices)},
        {.offsets = masked ? 0 : numbers, .counts = masked ? numbers : 0, .stride_bias = matrices.bias.stride}},
       epilogue.extras};
+  if (kernel.traits.pointers) use_pointers(device, c, matrices, a, b, addend, d, args);
   const hotgemm::LaunchShape shape = launch_shape(kernel.config, kernel.traits);
   const std::int64_t blocks = shape.blocks(p.m, p.n, kSmCount, c.launch.splits, p.sm_limit, p.batch, p.groups);
   const Workspace workspace = make_workspace(device, workspace_size(kernel.config, c.launch, p));

@@ -11,6 +11,7 @@ constexpr std::string_view kNames[] = {
     "ld.global.u8",
     "ld.global.b16",
     "ld.global.b32",
+    "ld.global.b64",
     "ld.global.v2.b32",
     "ld.global.v4.b32",
     "st.global.u8",

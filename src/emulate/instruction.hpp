@@ -12,6 +12,7 @@ enum class Instruction : std::uint8_t {
   ld_global_u8,
   ld_global_b16,
   ld_global_b32,
+  ld_global_b64,
   ld_global_v2_b32,
   ld_global_v4_b32,
   st_global_u8,

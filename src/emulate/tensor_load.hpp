@@ -16,6 +16,7 @@ struct BoxPlace {
   int x;
   int y;
   int z = 0;
+  int w = 0;
   int rank = 2;
   int w = 0;
 };

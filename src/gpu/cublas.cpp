@@ -2,6 +2,7 @@
 
 #include "base/library_paths.hpp"
 #include "config/supported.hpp"
+#include "gpu/cublas_algorithm.hpp"
 #include "gpu/cublas_epilogue.hpp"
 #include "gpu/cublas_scalars.hpp"
 #include "gpu/device_buffer.hpp"
@@ -28,6 +29,10 @@ constexpr int kRequestedAlgorithms = 512;  // more than the heuristics are known
 using GemmEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void*,
                                   const void*, cudaDataType, int, const void*, cudaDataType, int, const void*, void*,
                                   cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);
+using GemmBatchedEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
+                                         const void*, const void* const*, cudaDataType, int, const void* const*,
+                                         cudaDataType, int, const void*, void* const*, cudaDataType, int, int,
+                                         cublasComputeType_t, cublasGemmAlgo_t);
 using GemmStridedBatchedEx = cublasStatus_t (*)(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int,
                                                 const void*, const void*, cudaDataType, int, long long, const void*,
                                                 cudaDataType, int, long long, const void*, void*, cudaDataType, int,
@@ -53,6 +58,7 @@ struct Functions {
 #undef HOTGEMM_DECLARE
   GemmEx gemm_ex = nullptr;
   GemmStridedBatchedEx gemm_strided_batched_ex = nullptr;
+  GemmBatchedEx gemm_batched_ex = nullptr;
 
   void check(cublasStatus_t status, const std::string& attempt) const {
     if (status == CUBLAS_STATUS_SUCCESS) return;
@@ -80,11 +86,27 @@ Functions load() {
 #undef HOTGEMM_RESOLVE
   functions.gemm_ex = reinterpret_cast<GemmEx>(cublas.get("cublasGemmEx"));
   functions.gemm_strided_batched_ex = reinterpret_cast<GemmStridedBatchedEx>(cublas.get("cublasGemmStridedBatchedEx"));
+  functions.gemm_batched_ex = reinterpret_cast<GemmBatchedEx>(cublas.get("cublasGemmBatchedEx"));
   return functions;
 }
 
 const void* pointer(CUdeviceptr address) { return reinterpret_cast<const void*>(address); }
 void* mutable_pointer(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
+const void* const* array(CUdeviceptr address) { return reinterpret_cast<const void* const*>(address); }
+
+// The names are in the headers of 13.1 and later.
+constexpr auto kLayoutBatchMode = static_cast<cublasLtMatrixLayoutAttribute_t>(8);
+constexpr std::uint32_t kPointerArrays = 1;
+
+/// The addresses that cuBLASLt takes: those of the arrays in a batch by pointers.
+OperandSet with_arrays(OperandSet set) {
+  if (set.pointers.d == 0) return set;
+  set.a = set.pointers.a;
+  set.b = set.pointers.b;
+  set.c = set.pointers.c;
+  set.d = set.pointers.d;
+  return set;
+}
 
 static_assert(static_cast<int>(CudaType::r_32f) == CUDA_R_32F && static_cast<int>(CudaType::r_16f) == CUDA_R_16F);
 static_assert(static_cast<int>(CudaType::r_8i) == CUDA_R_8I && static_cast<int>(CudaType::r_32i) == CUDA_R_32I);
@@ -163,6 +185,7 @@ struct CublasBaseline::Matmul {
   CublasScalars scalars;
   bool reads_c;
   std::int64_t batch = 1;
+  bool has_batch_mode = true;                    // false: this cuBLASLt has no batches by pointers
   std::vector<cublasLtMatmulDesc_t> operations;  // one for each set, because it has the addresses of the epilogue
   cublasLtMatrixLayout_t first = nullptr;        // B
   cublasLtMatrixLayout_t second = nullptr;
@@ -196,10 +219,16 @@ struct CublasBaseline::Matmul {
     f.check(f.cublasLtMatrixLayoutCreate(&layout, data_type(dtype), static_cast<std::uint64_t>(cols),
                                          static_cast<std::uint64_t>(rows), ld),
             "describe a matrix to cuBLASLt");
-    if (batch == 1) return;
+    if (batch == 1 && sets.front().pointers.d == 0) return;
     const auto count = static_cast<std::int32_t>(batch);
     f.check(f.cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count),
             "describe a batch to cuBLASLt");
+    if (sets.front().pointers.d != 0) {
+      const cublasStatus_t status =
+          f.cublasLtMatrixLayoutSetAttribute(layout, kLayoutBatchMode, &kPointerArrays, sizeof kPointerArrays);
+      has_batch_mode = has_batch_mode && status == CUBLAS_STATUS_SUCCESS;
+      return;
+    }
     f.check(
         f.cublasLtMatrixLayoutSetAttribute(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride),
         "describe the distance of matrices to cuBLASLt");
@@ -244,6 +273,7 @@ struct CublasBaseline::Matmul {
   }
 
   std::vector<cublasLtMatmulHeuristicResult_t> heuristics() const {
+    if (!has_batch_mode) return {};
     const Functions& f = baseline->functions;
     std::vector<cublasLtMatmulHeuristicResult_t> results(kRequestedAlgorithms);
     int returned = 0;
@@ -269,7 +299,7 @@ struct CublasBaseline::Matmul {
   void launch(const cublasLtMatmulAlgo_t& algorithm, CUstream stream, int index) const {
     const Functions& f = baseline->functions;
     const auto at = static_cast<std::size_t>(index);
-    const OperandSet& set = sets[at];
+    const OperandSet set = with_arrays(sets[at]);
     const cublasStatus_t status =
         f.cublasLtMatmul(baseline->lt, operations[at], scalars.alpha(), pointer(set.b), first, pointer(set.a), second,
                          scalars.beta(), pointer(reads_c ? set.c : set.d), c, mutable_pointer(set.d), d, &algorithm,
@@ -286,27 +316,6 @@ std::string name_of(const Functions& f, std::size_t index, const cublasLtMatmulA
   std::size_t written = 0;
   f.cublasLtMatmulAlgoConfigGetAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_ID, &id, sizeof id, &written);
   return "cublasLt[" + std::to_string(index) + "] algo " + std::to_string(id);
-}
-
-constexpr std::string_view kHexDigits = "0123456789abcdef";
-
-std::string to_hex(const cublasLtMatmulAlgo_t& algorithm) {
-  std::string digits;
-  for (const std::byte byte : std::as_bytes(std::span(&algorithm, 1))) {
-    digits += kHexDigits[std::to_integer<std::size_t>(byte >> 4)];
-    digits += kHexDigits[std::to_integer<std::size_t>(byte & std::byte{15})];
-  }
-  return digits;
-}
-
-std::optional<cublasLtMatmulAlgo_t> from_hex(const std::string& digits) {
-  cublasLtMatmulAlgo_t algorithm{};
-  const auto bytes = std::as_writable_bytes(std::span(&algorithm, 1));
-  if (digits.size() != 2 * bytes.size() || digits.find_first_not_of(kHexDigits) != std::string::npos) return {};
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    bytes[i] = static_cast<std::byte>(kHexDigits.find(digits[2 * i]) * 16 + kHexDigits.find(digits[2 * i + 1]));
-  }
-  return algorithm;
 }
 
 CublasContender contender_of(const std::shared_ptr<const CublasBaseline::Matmul>& matmul, std::string name,
@@ -327,9 +336,15 @@ CublasBaseline::CublasBaseline(const Driver& driver) {
   }
 }
 
-std::string CublasBaseline::version() const {
+int CublasBaseline::version_number() const {
   int number = 0;
-  if (!available() || impl_->functions.cublasGetVersion_v2(impl_->handle, &number) != CUBLAS_STATUS_SUCCESS) return {};
+  if (!available() || impl_->functions.cublasGetVersion_v2(impl_->handle, &number) != CUBLAS_STATUS_SUCCESS) return 0;
+  return number;
+}
+
+std::string CublasBaseline::version() const {
+  const int number = version_number();
+  if (number == 0) return {};
   return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." + std::to_string(number % 100);
 }
 
@@ -340,6 +355,7 @@ bool CublasBaseline::is_lt_only(const Problem& problem) {
 bool CublasBaseline::has_rival(const Workload& problem) {
   const Types& t = problem.types;
   if (!lt_epilogue(problem)) return false;
+  if (problem.batch_kind == BatchKind::pointers && is_lt_only(problem)) return false;
   // Sums of s8 become s32, f32 or s8 there.
   if (t.a == DType::s8 && size_bytes(t.d) != 1) return t.d == DType::s32 || t.d == DType::f32;
   if (!are_lt_only(t)) return true;
@@ -357,20 +373,26 @@ Contender CublasBaseline::default_gemm(const Workload& problem, std::span<const 
   if (is_lt_only(problem)) return first_heuristic(problem, sets, alpha, beta);
   const int m = to_int(problem.m, "m"), n = to_int(problem.n, "n"), k = to_int(problem.k, "k");
   const int batch = to_int(problem.batch, "the batch");
+  const bool has_pointers = problem.batch_kind == BatchKind::pointers;
   for (const OperandSet& set : sets) {
     for (const std::int64_t ld : {set.lda, set.ldb, set.ldd}) to_int(ld, "a leading dimension");
   }
   const CublasScalars scalars(problem.types, alpha, problem.hints.beta_is_zero ? 0 : beta);
   auto launch = [impl = impl_, operands = std::vector<OperandSet>(sets.begin(), sets.end()), scalars, m, n, k, batch,
-                 op_first = operation(problem.op_b), op_second = operation(problem.op_a),
+                 has_pointers, op_first = operation(problem.op_b), op_second = operation(problem.op_a),
                  type_first = data_type(problem.types.b), type_second = data_type(problem.types.a),
                  type_d = data_type(problem.types.d)](CUstream stream, int index) {
     impl->use(stream);
     const OperandSet& set = operands[static_cast<std::size_t>(index)];
     const Functions& f = impl->functions;
     const int lda = static_cast<int>(set.lda), ldb = static_cast<int>(set.ldb), ldd = static_cast<int>(set.ldd);
+    const PointerSet& arrays = set.pointers;
     const cublasStatus_t status =
-        batch == 1
+        has_pointers ? f.gemm_batched_ex(impl->handle, op_first, op_second, n, m, k, scalars.alpha(), array(arrays.b),
+                                         type_first, ldb, array(arrays.a), type_second, lda, scalars.beta(),
+                                         reinterpret_cast<void* const*>(arrays.d), type_d, ldd, batch,
+                                         scalars.compute(), CUBLAS_GEMM_DEFAULT)
+        : batch == 1
             ? f.gemm_ex(impl->handle, op_first, op_second, n, m, k, scalars.alpha(), pointer(set.b), type_first, ldb,
                         pointer(set.a), type_second, lda, scalars.beta(), mutable_pointer(set.d), type_d, ldd,
                         scalars.compute(), CUBLAS_GEMM_DEFAULT)
@@ -380,7 +402,10 @@ Contender CublasBaseline::default_gemm(const Workload& problem, std::span<const 
                                         scalars.compute(), CUBLAS_GEMM_DEFAULT);
     if (status != CUBLAS_STATUS_SUCCESS) f.check(status, "launch cuBLAS's default");
   };
-  return {batch == 1 ? "cublasGemmEx" : "cublasGemmStridedBatchedEx", std::move(launch)};
+  const char* const name = has_pointers ? "cublasGemmBatchedEx"
+                           : batch == 1 ? "cublasGemmEx"
+                                        : "cublasGemmStridedBatchedEx";
+  return {name, std::move(launch)};
 }
 
 Contender CublasBaseline::first_heuristic(const Workload& problem, std::span<const OperandSet> sets, float alpha,
@@ -407,6 +432,8 @@ std::shared_ptr<const CublasBaseline::Matmul> CublasBaseline::describe(const Wor
 
 std::vector<CublasContender> CublasBaseline::lt_heuristics(const Workload& problem, std::span<const OperandSet> sets,
                                                            float alpha, float beta) {
+  constexpr int kFirstWithBlocks = 120900;  // an older cuBLASLt refuses the description of their scales
+  if (problem.epilogue.has_block_scales() && available() && version_number() < kFirstWithBlocks) return {};
   const std::shared_ptr<const Matmul> matmul = describe(problem, sets, alpha, beta);
   std::vector<CublasContender> contenders;
   for (const cublasLtMatmulHeuristicResult_t& result : matmul->heuristics()) {

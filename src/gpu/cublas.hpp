@@ -42,12 +42,12 @@ class CublasBaseline {
   static bool is_lt_only(const Problem& problem);
   /// True if cuBLAS computes `problem`. Products of FP8, and of s8 with a D of s8, it computes only without a copy: nt
   /// with n and k in multiples of 16, rows at multiples of 16 bytes, not e5m2 times e5m2. Of epilogues it has those
-  /// that lt_epilogue names (gpu/cublas_epilogue.hpp).
+  /// that lt_epilogue names (gpu/cublas_epilogue.hpp). Batches by pointers it computes without all of these.
   static bool has_rival(const Workload& problem);
 
-  /// cublasGemmEx with CUBLAS_GEMM_DEFAULT, or if is_lt_only the first of cuBLASLt's heuristics.
-  /// It accumulates in f32, and by TF32 or in f16 only if the problem asks for it; s8 with D of s32 in s32. Alpha and
-  /// beta have the type of the sums. cublasGemmEx computes in place: if beta is not zero, D holds C. Throws
+  /// cublasGemmEx with CUBLAS_GEMM_DEFAULT or its form for the kind of batch, or if is_lt_only the first of cuBLASLt's
+  /// heuristics. It accumulates in f32, and by TF32 or in f16 only if the problem asks for it; s8 with D of s32 in s32.
+  /// Alpha and beta have the type of the sums. cublasGemmEx computes in place: if beta is not zero, D holds C. Throws
   /// Error{not_supported} for a problem without rival, Error{internal} if not available.
   Contender default_gemm(const Workload& problem, std::span<const OperandSet> sets, float alpha, float beta);
 
@@ -66,6 +66,7 @@ class CublasBaseline {
   struct Matmul;
 
  private:
+  int version_number() const;  // 120900 for 12.9.0; 0 if it is not known
   Contender first_heuristic(const Workload& problem, std::span<const OperandSet> sets, float alpha, float beta) const;
   std::shared_ptr<const Matmul> describe(const Workload& problem, std::span<const OperandSet> sets, float alpha,
                                          float beta) const;

@@ -25,8 +25,10 @@ constexpr LtKind kLtKinds[] = {
     {false, Activation::dgelu, true, CUBLASLT_EPILOGUE_DGELU},
 };
 
-/// True if cuBLASLt has the scales, with numbers of the types of `p`.
+/// True if cuBLASLt has the scales, with numbers of the types of `p`. Its scales of blocks lie as ours do, if the rows
+/// of those of A have no gaps; D then has 16 or 32 bits.
 bool has_scales(const Problem& p) {
+  if (p.epilogue.has_block_scales()) return p.m % 4 == 0 && p.groups == 0 && !is_fp8(p.types.d);
   const auto has = [&](Scaling scaling) {
     return scaling == Scaling::none || (scaling == Scaling::tensor && is_fp8(p.types.a));
   };
@@ -103,6 +105,9 @@ void describe_epilogue(const Workload& problem, const LtEpilogue& epilogue, cons
   set_address(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, set.scale_b);  // its first operand is our B
   set_address(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, set.scale_a);
   set_address(CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, set.scale_d);
+  if (!problem.epilogue.has_block_scales()) return;
+  set_to(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, static_cast<std::int32_t>(CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F));
+  set_to(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, static_cast<std::int32_t>(CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F));
 }
 
 }  // namespace hotgemm

@@ -22,7 +22,8 @@ struct LtEpilogue {
 
 /// nullopt if cuBLASLt has no such epilogue. It has a bias of a column, then ReLU or GELU with tanh, and with GELU the
 /// auxiliary output; the derivative of this GELU without a bias; a residual without an activation; for FP8 one scale of
-/// A, of B, and of an FP8 D. It adds C before the activation, we add the residual after it.
+/// A, of B, and of an FP8 D, or, from version 12.9 on, scales of blocks. It adds C before the activation, we add the
+/// residual after it.
 std::optional<LtEpilogue> lt_epilogue(const Workload& problem);
 
 /// The problem and its operands as cublasLtMatmul takes them: C is the residual if `residual_is_c`.

@@ -1,6 +1,7 @@
 #include "gpu/gemm_launch.hpp"
 
 #include "config/sm_limit.hpp"
+#include "config/work.hpp"
 #include "gpu/enqueue.hpp"
 #include "gpu/tensor_map.hpp"
 
@@ -70,14 +71,17 @@ BatchArgs batch_args(const Operands& o, std::int64_t count) {
           .count = static_cast<unsigned>(count)};
 }
 
-ExtraArgs extra_args(const Operands& o) {
+ExtraArgs extra_args(const Operands& o, std::int64_t n) {
   ExtraArgs args{.operands = {},
                  .product = 0,
                  .low = o.clamp_low,
                  .high = o.clamp_high,
                  .amax = address(o.amax),
                  .ld = {},
-                 .stride = {}};
+                 .stride = {},
+                 .ld_scale_a = o.ld_scale_a,
+                 .ld_scale_b = o.ld_scale_b,
+                 .stride_scale_b = scale_blocks(n) * o.ld_scale_b};
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
     args.operands[i] = address(o.function_operands[i]);
     args.ld[i] = o.ld_function_operands[i];
@@ -86,7 +90,7 @@ ExtraArgs extra_args(const Operands& o) {
   return args;
 }
 
-/// The memory from which a kernel reads A and B: the caller's, or copies of it.
+/// The memory from which a kernel reads A and B: the caller's, which may be arrays of addresses, or copies of it.
 struct Sources {
   const void* a;
   const void* b;
@@ -138,10 +142,12 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
                      std::int64_t n, std::int64_t k, const Operands& o, CUstream stream, const WorkspaceArgs& given,
                      const RepackKernel* repack, int sm_limit, std::int64_t batch, std::int64_t groups) noexcept {
   const std::int64_t products = kernel.traits.grouped ? groups : batch;
-  Sources from{.a = o.a, .b = o.b, .lda = o.lda, .ldb = o.ldb};
+  const bool pointers = kernel.traits.pointers;
   WorkspaceArgs workspace = given;
   // BLAS: with alpha zero, A and B are not read. An alpha in device memory is not known here.
   const bool has_no_product = k == 0 || (o.alpha == 0 && o.alpha_device == nullptr);
+  Sources from{.a = pointers ? o.batch_a : o.a, .b = pointers ? o.batch_b : o.b, .lda = o.lda, .ldb = o.ldb};
+  if (pointers && has_no_product) from.a = from.b = nullptr;
   const bool copies = repacks(launch) && !has_no_product, is_limited = leaves_out_sms(sm_limit, kernel.sm_count);
   if (copies) {
     const RepackArgs args = place_copies(launch, kernel.traits, m, n, k, from, workspace);
@@ -153,8 +159,8 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   static_cast<GemmArgs&>(args) = {
       .a = address(from.a),
       .b = address(from.b),
-      .c = address(o.c),
-      .d = address(o.d),
+      .c = address(pointers ? o.batch_c : o.c),
+      .d = address(pointers ? o.batch_d : o.d),
       .lda = from.lda,
       .ldb = from.ldb,
       .ldc = o.ldc,
@@ -169,8 +175,8 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   const bool is_fused = kernel.traits.is_fused();
   if (is_fused) args.epilogue = epilogue_args(o, has_no_product);
   if (kernel.traits.batched) args.batch = batch_args(o, products);
-  const bool has_extras = kernel.traits.epilogue.has_extras();
-  if (has_extras) args.extras = extra_args(o);
+  const bool takes_extras = kernel.traits.epilogue.takes_extras();
+  if (takes_extras) args.extras = extra_args(o, n);
   if (kernel.traits.grouped) {
     args.groups = {
         .offsets = address(o.group_offsets), .counts = address(o.group_counts), .stride_bias = o.batch_stride_bias};
@@ -184,7 +190,7 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   if (is_fused) last_args.epilogue = args.epilogue;
   if (kernel.traits.batched) last_args.batch = args.batch;
   last_args.groups = args.groups;
-  if (has_extras) last_args.extras = args.extras;
+  if (takes_extras) last_args.extras = args.extras;
   last_args.prefetch = {};
   const MatrixMaps& maps = *kernel.maps;
   if (args.k > 0) {  // a tensor without elements has no map and is not copied

@@ -49,10 +49,13 @@ struct Matrices {
   Matrix scale_a, scale_b, scale_d, scalars, bias, residual, auxiliary, amax;
   Matrix operands[EpilogueFunction::kMostOperands];
   Matrix group_numbers;
+  Matrix pointers_a, pointers_b, pointers_c, pointers_d;
+  std::int64_t ld_scale_a = 0, ld_scale_b = 0;  // of blocks
 
   std::vector<const Matrix*> all() const {
-    std::vector<const Matrix*> all{&a,       &b,    &c,        &d,         &scale_a, &scale_b,      &scale_d,
-                                   &scalars, &bias, &residual, &auxiliary, &amax,    &group_numbers};
+    std::vector<const Matrix*> all{&a,          &b,          &c,          &d,          &scale_a,      &scale_b,
+                                   &scale_d,    &scalars,    &bias,       &residual,   &auxiliary,    &amax,
+                                   &pointers_a, &pointers_b, &pointers_c, &pointers_d, &group_numbers};
     for (const Matrix& operand : operands) all.push_back(&operand);
     return all;
   }
@@ -82,6 +85,12 @@ void add_epilogue(const Workload& p, Matrices& to) {
   const std::int64_t rows = all_rows(p);
   to.scale_a = factors(e.scale_a, rows);
   to.scale_b = factors(e.scale_b, p.n);
+  if (e.has_block_scales()) {  // with rows at multiples of 16 bytes, as cuBLASLt has those of B
+    to.scale_a = matrix(scale_blocks(p.k), p.m, 1, kRowAlignment, DType::f32);
+    to.scale_b =
+        matrix(scale_blocks(p.n), scale_blocks(p.k), std::max<std::int64_t>(p.groups, 1), kRowAlignment, DType::f32);
+    to.ld_scale_a = to.scale_a.ld, to.ld_scale_b = to.scale_b.ld;
+  }
   to.scale_d = vector(e.scale_d, 1, DType::f32);
   to.scalars = vector(e.scalars, 2, DType::f32);
   to.bias = vector(e.bias != Bias::none, e.bias == Bias::per_row ? rows : p.n, bias_type(p.types.d));
@@ -109,6 +118,11 @@ Matrices matrices_of(const Workload& p) {
   if (!p.hints.beta_is_zero) all.c = matrix(p.m, p.n, of_d, align.align_d, p.types.c);
   all.d = matrix(p.m, p.n, of_d, align.align_d, p.types.d);
   add_epilogue(p, all);
+  if (p.batch_kind == BatchKind::pointers) {
+    const Matrix pointers = vector(true, 2 * p.batch, DType::f32);  // each has two words
+    all.pointers_a = all.pointers_b = all.pointers_d = pointers;
+    if (all.c.bytes != 0) all.pointers_c = pointers;
+  }
   if (p.groups != 0) {
     all.group_numbers = vector(true, p.groups + 1, DType::s32);
     const Workload batch = with_uniform_groups(p);
@@ -166,6 +180,12 @@ OperandSet place_set(const Epilogue& epilogue, const Matrices& all, CUdeviceptr 
     *to = take(*from);
   }
   set.group_numbers = take(all.group_numbers);
+  set.pointers.a = take(all.pointers_a);
+  set.pointers.b = take(all.pointers_b);
+  set.pointers.c = take(all.pointers_c);
+  set.pointers.d = take(all.pointers_d);
+  e.ld_scale_a = all.ld_scale_a;
+  e.ld_scale_b = all.ld_scale_b;
   e.ld_residual = all.residual.ld;
   e.stride_residual = all.residual.stride;
   e.ld_auxiliary = all.auxiliary.ld;
@@ -183,6 +203,39 @@ OperandSet place_set(const Epilogue& epilogue, const Matrices& all, CUdeviceptr 
 template <class T>
 T* to_pointer(CUdeviceptr address) {
   return reinterpret_cast<T*>(address);
+}
+
+/// Writes the arrays of `set`, and notes how the matrices are aligned.
+void fill_pointers(const Driver& driver, const Workload& p, OperandSet& set, const OwnedStream& stream) {
+  const auto fill = [&](CUdeviceptr array, CUdeviceptr first, std::int64_t stride, DType type) {
+    if (array == 0) return;
+    std::vector<CUdeviceptr> addresses;
+    for (std::int64_t i = 0; i < p.batch; ++i)
+      addresses.push_back(first + static_cast<CUdeviceptr>(i * stride * size_bytes(type)));
+    driver.check(
+        driver.cuMemcpyHtoDAsync(array, addresses.data(), addresses.size() * sizeof(CUdeviceptr), stream.get()),
+        "fill the addresses of matrices");
+    stream.synchronize();
+  };
+  PointerSet& pointers = set.pointers;
+  fill(pointers.a, set.a, set.stride_a, p.types.a);
+  fill(pointers.b, set.b, set.stride_b, p.types.b);
+  fill(pointers.c, set.c, set.stride_c, p.types.c);
+  fill(pointers.d, set.d, set.stride_d, p.types.d);
+  pointers.align_a = p.hints.align_a, pointers.align_b = p.hints.align_b, pointers.align_d = p.hints.align_d;
+}
+
+/// Gives `operands` the arrays in place of the matrices.
+void use_pointers(const PointerSet& set, Operands& operands) {
+  operands.a = operands.b = operands.c = operands.d = nullptr;
+  operands.batch_stride_a = operands.batch_stride_b = operands.batch_stride_c = operands.batch_stride_d = 0;
+  operands.batch_a = to_pointer<const void*>(set.a);
+  operands.batch_b = to_pointer<const void*>(set.b);
+  operands.batch_c = to_pointer<const void*>(set.c);
+  operands.batch_d = to_pointer<void*>(set.d);
+  operands.batch_align_a = static_cast<std::int16_t>(set.align_a);
+  operands.batch_align_b = static_cast<std::int16_t>(set.align_b);
+  operands.batch_align_c = operands.batch_align_d = static_cast<std::int16_t>(set.align_d);
 }
 
 }  // namespace
@@ -215,6 +268,9 @@ OperandPool::OperandPool(const Driver& driver, const Workload& p, std::int64_t l
     sets_.push_back(place_set(p.epilogue, matrices, at));
     sets_.back().group_kind = p.group_kind;
   }
+  if (p.batch_kind == BatchKind::pointers) {
+    for (OperandSet& set : sets_) fill_pointers(driver, p, set, stream);
+  }
   if (p.groups == 0) return;
   const std::vector<std::int32_t> numbers = uniform_numbers(p);
   for (const OperandSet& set : sets_) {
@@ -241,6 +297,7 @@ Operands OperandPool::operands(const OperandSet& set, float alpha, float beta) {
                     .batch_stride_c = set.stride_c,
                     .batch_stride_d = set.stride_d};
   add_epilogue(set.epilogue, operands);
+  if (set.pointers.d != 0) use_pointers(set.pointers, operands);
   switch (set.group_kind) {
     case GroupKind::none: break;
     case GroupKind::masked_rows: operands.group_counts = to_pointer<std::int32_t>(set.group_numbers); break;
@@ -261,6 +318,8 @@ void OperandPool::add_epilogue(const EpilogueSet& set, Operands& operands) {
   operands.scale_a = to_pointer<float>(set.scale_a);
   operands.scale_b = to_pointer<float>(set.scale_b);
   operands.scale_d = to_pointer<float>(set.scale_d);
+  operands.ld_scale_a = set.ld_scale_a;
+  operands.ld_scale_b = set.ld_scale_b;
   operands.bias = to_pointer<void>(set.bias);
   operands.residual = to_pointer<void>(set.residual);
   operands.ld_residual = set.ld_residual;
@@ -276,7 +335,8 @@ void OperandPool::add_epilogue(const EpilogueSet& set, Operands& operands) {
   }
   operands.clamp_low = set.clamp_low, operands.clamp_high = set.clamp_high;
   operands.alpha_device = to_pointer<float>(set.scalars);
-  if (operands.c != nullptr && set.scalars != 0) operands.beta_device = operands.alpha_device + 1;
+  if ((operands.c != nullptr || operands.batch_c != nullptr) && set.scalars != 0)
+    operands.beta_device = operands.alpha_device + 1;
 }
 
 }  // namespace hotgemm

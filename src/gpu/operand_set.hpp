@@ -19,6 +19,8 @@ struct EpilogueSet {
   CUdeviceptr bias = 0;
   CUdeviceptr residual = 0;
   CUdeviceptr auxiliary = 0;
+  std::int64_t ld_scale_a = 0;  ///< of blocks
+  std::int64_t ld_scale_b = 0;
   std::int64_t ld_residual = 0;
   std::int64_t ld_auxiliary = 0;
   std::int64_t stride_residual = 0;  ///< from one matrix of a batch to the next, in elements
@@ -28,6 +30,17 @@ struct EpilogueSet {
   std::int64_t ld_operands[EpilogueFunction::kMostOperands] = {};      ///< of those that are matrices
   std::int64_t stride_operands[EpilogueFunction::kMostOperands] = {};  ///< likewise
   float clamp_low = 0, clamp_high = 0;
+};
+
+/// The arrays of a batch by pointers: the addresses of its matrices, and what divides them. 0 for other problems.
+struct PointerSet {
+  CUdeviceptr a = 0;
+  CUdeviceptr b = 0;
+  CUdeviceptr c = 0;  ///< 0 if there is no C
+  CUdeviceptr d = 0;
+  int align_a = 0;
+  int align_b = 0;
+  int align_d = 0;  ///< of C too
 };
 
 /// One copy of a problem's operands in device memory. Launches rotate through several sets, so that no launch finds its
@@ -48,6 +61,7 @@ struct OperandSet {
   std::int64_t stride_c = 0;
   std::int64_t stride_d = 0;
   EpilogueSet epilogue;
+  PointerSet pointers;  ///< to the matrices above
 };
 
 }  // namespace hotgemm

@@ -67,6 +67,24 @@ static struct product product_of_SGEMM(HOTGEMM_PARAMETERS_GEMM(int64_t)) {
   return product_of_SGEMM_STRIDED(handle, op_a, op_b, m, n, k, alpha, a, lda, 0, b, ldb, 0, beta, c, ldc, 0, 1);
 }
 
+static struct product product_of_POINTERS_EX(HOTGEMM_PARAMETERS_POINTERS_EX(int64_t)) {
+  struct product product =
+      product_of_STRIDED_EX(handle, op_a, op_b, m, n, k, alpha, (const void*)a, type_a, lda, 0, (const void*)b, type_b,
+                            ldb, 0, beta, (void*)c, type_c, ldc, 0, batch, compute, algorithm);
+  product.has_pointers = true;
+  return product;
+}
+
+static struct product product_of_HGEMM_POINTERS(HOTGEMM_PARAMETERS_POINTERS(int64_t)) {
+  return product_of_POINTERS_EX(handle, op_a, op_b, m, n, k, alpha, a, CUDA_R_16F, lda, b, CUDA_R_16F, ldb, beta, c,
+                                CUDA_R_16F, ldc, batch, CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT);
+}
+
+static struct product product_of_SGEMM_POINTERS(HOTGEMM_PARAMETERS_POINTERS(int64_t)) {
+  return product_of_POINTERS_EX(handle, op_a, op_b, m, n, k, alpha, a, CUDA_R_32F, lda, b, CUDA_R_32F, ldb, beta, c,
+                                CUDA_R_32F, ldc, batch, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+}
+
 #define HOTGEMM_EXPORT(name, kind, Int, major, at)                                \
   HOTGEMM_VERSIONED(#name at "libcublas.so." #major)                              \
   cublasStatus_t name##_##major(HOTGEMM_PARAMETERS_##kind(Int)) {                 \
@@ -81,18 +99,6 @@ static struct product product_of_SGEMM(HOTGEMM_PARAMETERS_GEMM(int64_t)) {
 #define HOTGEMM_EXPORT_BOTH(name, kind, Int) \
   HOTGEMM_EXPORT(name, kind, Int, 12, "@") HOTGEMM_EXPORT(name, kind, Int, 13, "@@")
 HOTGEMM_PRODUCTS(HOTGEMM_EXPORT_BOTH)
-
-#define HOTGEMM_EXPORT_POINTERS(name, kind, Int, major, at)       \
-  HOTGEMM_VERSIONED(#name at "libcublas.so." #major)              \
-  cublasStatus_t name##_##major(HOTGEMM_PARAMETERS_##kind(Int)) { \
-    const struct cublas* real = real_cublas(major);               \
-    if (settings()->is_on) report_call(REASON_POINTER_ARRAYS);    \
-    if (real->name == NULL) return CUBLAS_STATUS_NOT_INITIALIZED; \
-    return real->name(HOTGEMM_ARGUMENTS_##kind);                  \
-  }
-#define HOTGEMM_EXPORT_BOTH_POINTERS(name, kind, Int) \
-  HOTGEMM_EXPORT_POINTERS(name, kind, Int, 12, "@") HOTGEMM_EXPORT_POINTERS(name, kind, Int, 13, "@@")
-HOTGEMM_POINTER_PRODUCTS(HOTGEMM_EXPORT_BOTH_POINTERS)
 
 // libcublas itself calls cublasLtMatmul. Such a call belongs to one that was already passed on, so it is not served.
 static bool serve_lt(const struct cublaslt* real, const struct lt_call* call, cudaStream_t stream, const void* caller) {

@@ -29,20 +29,22 @@ static uint64_t bytes_of(hotgemm_type type) {
   return type == HOTGEMM_F32 || type == HOTGEMM_S32 ? 4 : type == HOTGEMM_S8 ? 1 : 2;
 }
 
-// The bits of address, row and distance below 16 bytes: their zeros are the alignment.
-static uint64_t low_bits(const void* at, int64_t ld, int64_t stride, int64_t batch, hotgemm_type type) {
+// The bits of address, row and distance below 16 bytes: their zeros are the alignment. For addresses in an array there
+// is a promise.
+static uint64_t low_bits(const void* at, int16_t promise, int64_t ld, int64_t stride, int64_t batch,
+                         hotgemm_type type) {
   const uint64_t lengths = (uint64_t)ld | (batch > 1 ? (uint64_t)stride : 0);
-  const uint64_t bits = ((uintptr_t)at | lengths * bytes_of(type)) & 15;
+  const uint64_t bits = ((uintptr_t)at | (uintptr_t)promise | lengths * bytes_of(type)) & 15;
   return bits & (~bits + 1);
 }
 
 static struct key key_of(const hotgemm_problem* p, const hotgemm_operands* o) {
   struct key key = {.problem = *p};
-  const uint64_t d = low_bits(o->d, o->ldd, o->batch_stride_d, p->batch, p->type_d);
-  const uint64_t c = low_bits(o->c, o->ldc, o->batch_stride_c, p->batch, p->type_c);
-  key.traits = low_bits(o->a, o->lda, o->batch_stride_a, p->batch, p->type_a) |
-               low_bits(o->b, o->ldb, o->batch_stride_b, p->batch, p->type_b) << 8 | d << 16 | c << 24 |
-               (uint64_t)(o->beta != 0) << 32;
+  const uint64_t d = low_bits(o->d, o->batch_align_d, o->ldd, o->batch_stride_d, p->batch, p->type_d);
+  const uint64_t c = low_bits(o->c, o->batch_align_c, o->ldc, o->batch_stride_c, p->batch, p->type_c);
+  key.traits = low_bits(o->a, o->batch_align_a, o->lda, o->batch_stride_a, p->batch, p->type_a) |
+               low_bits(o->b, o->batch_align_b, o->ldb, o->batch_stride_b, p->batch, p->type_b) << 8 | d << 16 |
+               c << 24 | (uint64_t)(o->beta != 0) << 32;
   return key;
 }
 

@@ -2,9 +2,11 @@
 
 #include <cublasLt.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 
-// A matrix of a call: column-major, `ld` elements from column to column, `stride` elements from product to product.
+// A matrix of a call: column-major, `ld` elements from column to column, `stride` elements from product to product. In
+// a product with pointers `at` is an array on the device, with the address of each product's matrix.
 struct matrix {
   const void* at;
   cudaDataType type;
@@ -18,6 +20,7 @@ struct product {
   cublasOperation_t op_a, op_b;
   int64_t m, n, k;
   int64_t batch;
+  bool has_pointers;
   struct matrix a, b, c, d;
   const void* alpha;  // of type `scale`, on the host
   const void* beta;

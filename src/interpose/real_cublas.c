@@ -37,7 +37,6 @@ static void find_cublas(int major) {
   struct cublas* all = &all_cublas[major - kFirstMajor];
 #define HOTGEMM_FIND(name, ...) find_function(library, #name, &all->name);
   HOTGEMM_PRODUCTS(HOTGEMM_FIND)
-  HOTGEMM_POINTER_PRODUCTS(HOTGEMM_FIND)
   HOTGEMM_FIND(cublasGetStream_v2)
   HOTGEMM_FIND(cublasGetPointerMode_v2)
   HOTGEMM_FIND(cublasGetMathMode)

@@ -9,7 +9,6 @@
 struct cublas {
 #define HOTGEMM_DECLARE(name, kind, Int) cublasStatus_t (*name)(HOTGEMM_PARAMETERS_##kind(Int));
   HOTGEMM_PRODUCTS(HOTGEMM_DECLARE)
-  HOTGEMM_POINTER_PRODUCTS(HOTGEMM_DECLARE)
 #undef HOTGEMM_DECLARE
   __typeof__(&cublasGetStream_v2) cublasGetStream_v2;
   __typeof__(&cublasGetPointerMode_v2) cublasGetPointerMode_v2;

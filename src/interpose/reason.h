@@ -5,7 +5,7 @@
   F(SERVED, "served")                                                                               \
   F(DECLINED, "not prepared yet, or no record says that hotgemm is faster")                         \
   F(NO_ELEMENTS, "a size or the batch is 0, or negative")                                           \
-  F(POINTER_ARRAYS, "a batch by arrays of pointers")                                                \
+  F(POINTER_ARRAYS, "cublasLtMatmul with arrays of pointers")                                       \
   F(TYPES, "types of the matrices or of the sum that have no kernel, or a compute type of its own") \
   F(F32, "f32, which HOTGEMM_CUBLAS_SGEMM=1 asks to serve")                                         \
   F(ARITHMETIC, "the math mode or an environment variable asks for another arithmetic")             \

@@ -20,16 +20,13 @@
   F(cublasSgemmStridedBatched, SGEMM_STRIDED, int)        \
   F(cublasSgemmStridedBatched_64, SGEMM_STRIDED, int64_t) \
   F(cublasSgemmEx, SGEMM_EX, int)                         \
-  F(cublasSgemmEx_64, SGEMM_EX, int64_t)
-
-// Those with arrays of pointers, which no kernel takes yet: the calls are counted, and passed on.
-#define HOTGEMM_POINTER_PRODUCTS(F)               \
-  F(cublasGemmBatchedEx, POINTERS_EX, int)        \
-  F(cublasGemmBatchedEx_64, POINTERS_EX, int64_t) \
-  F(cublasHgemmBatched, POINTERS, int)            \
-  F(cublasHgemmBatched_64, POINTERS, int64_t)     \
-  F(cublasSgemmBatched, POINTERS, int)            \
-  F(cublasSgemmBatched_64, POINTERS, int64_t)
+  F(cublasSgemmEx_64, SGEMM_EX, int64_t)                  \
+  F(cublasGemmBatchedEx, POINTERS_EX, int)                \
+  F(cublasGemmBatchedEx_64, POINTERS_EX, int64_t)         \
+  F(cublasHgemmBatched, HGEMM_POINTERS, int)              \
+  F(cublasHgemmBatched_64, HGEMM_POINTERS, int64_t)       \
+  F(cublasSgemmBatched, SGEMM_POINTERS, int)              \
+  F(cublasSgemmBatched_64, SGEMM_POINTERS, int64_t)
 
 // cuBLAS's headers declare the same functions, some for C++ only, and with pointers to elements where these have void.
 
@@ -85,3 +82,7 @@
   HOTGEMM_SIZES(Int), const void *const *a, Int lda, const void *const *b, Int ldb, const void *beta, void *const *c, \
       Int ldc, Int batch
 #define HOTGEMM_ARGUMENTS_POINTERS HOTGEMM_SIZE_ARGUMENTS, a, lda, b, ldb, beta, c, ldc, batch
+#define HOTGEMM_PARAMETERS_HGEMM_POINTERS HOTGEMM_PARAMETERS_POINTERS
+#define HOTGEMM_ARGUMENTS_HGEMM_POINTERS HOTGEMM_ARGUMENTS_POINTERS
+#define HOTGEMM_PARAMETERS_SGEMM_POINTERS HOTGEMM_PARAMETERS_POINTERS
+#define HOTGEMM_ARGUMENTS_SGEMM_POINTERS HOTGEMM_ARGUMENTS_POINTERS

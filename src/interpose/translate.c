@@ -120,6 +120,24 @@ static enum reason set_operands(const struct product* p, hotgemm_operands* opera
   return REASON_SERVED;
 }
 
+// What cuBLAS's manual asks of the addresses in arrays, which neither library sees before the kernel reads them.
+static int16_t demanded_alignment(const struct product* p, cudaDataType type) {
+  if (type != CUDA_R_16F && type != CUDA_R_16BF) return 4;
+  return p->k % 8 == 0 ? 16 : p->k % 2 == 0 ? 4 : 2;
+}
+
+static void set_arrays(const struct product* p, hotgemm_problem* problem, hotgemm_operands* operands) {
+  problem->batch_kind = HOTGEMM_BATCH_POINTERS;
+  operands->a = operands->b = operands->c = operands->d = NULL;
+  operands->batch_a = p->b.at;
+  operands->batch_b = p->a.at;
+  if (operands->beta != 0) operands->batch_c = p->c.at;
+  operands->batch_d = (void* const*)p->d.at;
+  operands->batch_align_a = demanded_alignment(p, p->b.type);
+  operands->batch_align_b = demanded_alignment(p, p->a.type);
+  operands->batch_align_c = operands->batch_align_d = demanded_alignment(p, p->d.type);
+}
+
 enum reason translate(const struct product* product, hotgemm_problem* problem, hotgemm_operands* operands) {
   *problem = (hotgemm_problem)HOTGEMM_PROBLEM_INIT;
   *operands = (hotgemm_operands)HOTGEMM_OPERANDS_INIT;
@@ -127,5 +145,6 @@ enum reason translate(const struct product* product, hotgemm_problem* problem, h
   if (reason == REASON_SERVED) reason = set_sizes(product, problem);
   if (reason == REASON_SERVED) reason = set_epilogue(product, problem, operands);
   if (reason == REASON_SERVED) reason = set_operands(product, operands);
+  if (reason == REASON_SERVED && product->has_pointers) set_arrays(product, problem, operands);
   return reason;
 }

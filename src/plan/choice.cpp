@@ -172,6 +172,13 @@ std::optional<Found> find_record(const Workload& problem, const std::string& arc
   for (std::size_t i = 0, own = classes.size(); i < own; ++i) {
     if (const std::optional<Workload> sibling = with_other_16_bit_type(classes[i])) classes.push_back(*sibling);
   }
+  // A batch by pointers has the kernels of one with distances, which only find the matrices in another way.
+  if (problem.batch_kind == BatchKind::pointers && problem.batch > 1) {
+    for (std::size_t i = 0, own = classes.size(); i < own; ++i) {
+      classes.push_back(classes[i]);
+      classes.back().batch_kind = BatchKind::strided;
+    }
+  }
   for (const Workload& one : classes) {
     std::optional<Found> found = database.find(one, query);
     if (found && is_permitted(found->record.config, found->record.launch, problem, gpu)) return found;

@@ -1,6 +1,7 @@
 #include "plan/model.hpp"
 
 #include "config/arch_rates.hpp"
+#include "config/class_key.hpp"
 #include "config/launch_shape.hpp"
 #include "config/live_registers.hpp"
 #include "config/repack.hpp"
@@ -226,7 +227,8 @@ double read_share(const KernelConfig& config) {
 /// predict_us for a GPU on all of whose SMs the kernel runs, with at most `resident` blocks on each.
 double predict_us(const KernelConfig& config, const Workload& asked, const DeviceInfo& device, int resident,
                   const WgmmaModel& model) {
-  const Workload problem = with_uniform_groups(repacked(asked, config));
+  // The model is of the bare product; a batch in place of groups may have no kernels with their epilogue.
+  const Workload problem = without_epilogue(with_uniform_groups(repacked(asked, config)));
   const int splits = best_splits(config, problem, device, resident, model);
   const auto compute = [&](const auto& c) { return compute_us(c, problem, device, resident, splits, model); };
   const auto reduce = [&](const auto& c) { return reduce_us(c, problem, device, resident, splits, model); };

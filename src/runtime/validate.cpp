@@ -229,8 +229,14 @@ void validate_epilogue_operands(const Problem& p, const Operands& o) {
     bad("alpha_device and beta_device are null; the problem's epilogue has scalars in device memory");
   validate_element_alignment("alpha_device", o.alpha_device, DType::f32);
   validate_element_alignment("beta_device", o.beta_device, DType::f32);
-  if (e.scale_a != Scaling::none) validate_vector("scale_a", o.scale_a, DType::f32, !has_no_d);
-  if (e.scale_b != Scaling::none) validate_vector("scale_b", o.scale_b, DType::f32, !has_no_d);
+  const bool has_scales = !has_no_d && !(e.has_block_scales() && p.k == 0);
+  if (e.scale_a != Scaling::none) validate_vector("scale_a", o.scale_a, DType::f32, has_scales);
+  if (e.scale_b != Scaling::none) validate_vector("scale_b", o.scale_b, DType::f32, has_scales);
+  if (e.has_block_scales()) {
+    const std::int64_t blocks = scale_blocks(p.k), products = std::max<std::int64_t>(p.groups, 1);
+    validate_matrix("_scale_a", o.scale_a, o.ld_scale_a, {blocks, p.m}, DType::f32, false);
+    validate_matrix("_scale_b", o.scale_b, o.ld_scale_b, {scale_blocks(p.n) * products, blocks}, DType::f32, false);
+  }
   if (e.scale_d) validate_vector("scale_d", o.scale_d, DType::f32, !has_no_d);
   if (e.bias != Bias::none) validate_vector("bias", o.bias, bias_type(p.types.d), !has_no_d);
   constexpr const char* kOfFunction[EpilogueFunction::kMostOperands] = {
@@ -270,7 +276,7 @@ bool exceeds_tensor_maps(const Problem& p, const Operands& o) {
   const bool has_far_rows = pitch_bytes(o.lda, p.types.a) >= most_pitch(p) ||
                             pitch_bytes(o.ldb, p.types.b) >= most_pitch(p) || is_too_far(o.ldd, p.types.d) ||
                             (is_c_read && is_too_far(o.ldc, p.types.c));
-  if (has_far_rows || (p.batch == 1 && p.groups == 0)) return has_far_rows;
+  if (has_far_rows || is_one_product(p)) return has_far_rows;
   return is_too_far(o.batch_stride_a, p.types.a) || is_too_far(o.batch_stride_b, p.types.b) ||
          is_too_far(o.batch_stride_d, p.types.d) || (is_c_read && is_too_far(o.batch_stride_c, p.types.c));
 }
@@ -305,6 +311,14 @@ void validate(const Workload& w) {
 
 namespace {
 
+/// Checks A, B, C and D of a batch by pointers, of which the host has the leading dimensions.
+void validate_rows(const Problem& p, const Operands& o) {
+  validate_matrix("a", nullptr, o.lda, extent_of_a(p), p.types.a, false);
+  validate_matrix("b", nullptr, o.ldb, extent_of_b(p), p.types.b, false);
+  if (reads_c(o)) validate_matrix("c", nullptr, o.ldc, extent_of_d(p), p.types.c, false);
+  validate_matrix("d", nullptr, o.ldd, extent_of_d(p), p.types.d, false);
+}
+
 /// Checks A, B, C and D of one product.
 void validate_matrices(const Problem& p, const Operands& o) {
   if (p.prepacked_a) validate_prepacked("a", o.a, o.lda, stored_shape(p, Operand::a));
@@ -312,6 +326,10 @@ void validate_matrices(const Problem& p, const Operands& o) {
   if (p.types.d == DType::s32) {
     validate_whole("alpha", o.alpha);
     validate_whole("beta", o.beta);
+  }
+  if (p.batch_kind == BatchKind::pointers) {
+    validate_rows(p, o);
+    return validate_pointers(p, o);
   }
   const Extent of_d = extent_of_d(p);
   const bool is_plain_c = !reads_c(o) || (is_plain(o.c, o.ldc, of_d, p.types.c) && (o.c != o.d || o.ldc == o.ldd));
@@ -346,7 +364,7 @@ void validate(const Problem& p, const Operands& o) {
   validate_fields(p, o);
   if (p.epilogue != Epilogue{}) validate_epilogue_operands(p, o);
   validate_matrices(p, o);
-  if (p.batch > 1) validate_batch(p, o);
+  if (p.batch > 1 && p.batch_kind == BatchKind::strided) validate_batch(p, o);
   if (p.groups > 0) validate_groups(p, o);
 }
 
@@ -388,9 +406,15 @@ Hints hints_of(const Problem& p, const Operands& o) {
   const Types& types = p.types;
   const bool is_c_read = reads_c(o);
   const std::uint64_t most = most_pitch(p);
-  std::uint64_t a_bits = alignment_bits(o.a, o.lda, types.a, most), b_bits = alignment_bits(o.b, o.ldb, types.b, most);
-  std::uint64_t d_bits = alignment_bits(o.d, o.ldd, types.d);
-  if (is_c_read) d_bits |= alignment_bits(o.c, o.ldc, types.c);
+  const bool has_pointers = p.batch_kind == BatchKind::pointers;
+  const auto bits = [&](const void* pointer, std::int16_t promise, std::int64_t ld, DType type, std::uint64_t limit) {
+    return alignment_bits(pointer, ld, type, limit) |
+           (has_pointers ? static_cast<unsigned>(promised_alignment(promise)) : 0u);
+  };
+  std::uint64_t a_bits = bits(o.a, o.batch_align_a, o.lda, types.a, most);
+  std::uint64_t b_bits = bits(o.b, o.batch_align_b, o.ldb, types.b, most);
+  std::uint64_t d_bits = bits(o.d, o.batch_align_d, o.ldd, types.d, kMaxTensorStride);
+  if (is_c_read) d_bits |= bits(o.c, o.batch_align_c, o.ldc, types.c, kMaxTensorStride);
   if (o.residual != nullptr) d_bits |= alignment_bits(o.residual, o.ld_residual, types.d);
   if (o.auxiliary != nullptr) d_bits |= alignment_bits(o.auxiliary, o.ld_auxiliary, types.d);
   if (p.batch != 1 || p.groups != 0) {

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -61,13 +62,31 @@ void validate_numbers(const char* name, const std::int32_t* numbers, const char*
     bad(fmt::format("{} is not at a multiple of 4 bytes", name));
 }
 
-}  // namespace
+/// The array of an operand's addresses.
+struct PointerArray {
+  const char* name;
+  const void* array;
+  const void* matrix;  ///< the address of a single matrix, which must not be given
+  std::int16_t alignment;
+  DType dtype;
+  bool is_needed;
+};
 
-void validate_batch(const Problem& p, const Operands& o) {
-  validate_stride("a", o.a, o.batch_stride_a, p.batch, p.types.a);
-  validate_stride("b", o.b, o.batch_stride_b, p.batch, p.types.b);
-  validate_written("d", o.d, o.batch_stride_d, o.ldd, p);
-  if (reads_c(o)) validate_read("c", o.c, o.batch_stride_c, p, o);  // of D's type, as all kernels have it
+void validate_array(const PointerArray& of) {
+  if (of.matrix != nullptr)
+    bad(fmt::format("{0} is set, but the matrices of a batch by pointers are those of the array batch_{0}", of.name));
+  if (of.is_needed && of.array == nullptr) bad(fmt::format("batch_{} is null", of.name));
+  if (reinterpret_cast<std::uintptr_t>(of.array) % sizeof(void*) != 0)
+    bad(fmt::format("batch_{} is not at a multiple of {} bytes", of.name, sizeof(void*)));
+  const int bytes = promised_alignment(of.alignment);
+  if (bytes < size_bytes(of.dtype) || bytes > 16 || !std::has_single_bit(static_cast<unsigned>(bytes))) {
+    bad(fmt::format("batch_align_{} is {}; it is one of 1, 2, 4, 8, 16, and at least {}, or 0 for 16", of.name,
+                    of.alignment, size_bytes(of.dtype)));
+  }
+}
+
+/// The distances of the matrices of the epilogue.
+void validate_epilogue_strides(const Problem& p, const Operands& o) {
   if (p.epilogue.residual) validate_read("residual", o.residual, o.batch_stride_residual, p, o);
   if (p.epilogue.reads_auxiliary()) validate_read("auxiliary", o.auxiliary, o.batch_stride_auxiliary, p, o);
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
@@ -76,6 +95,29 @@ void validate_batch(const Problem& p, const Operands& o) {
                   o.batch_stride_function_operands[i], p, o);
   }
   if (p.epilogue.aux) validate_written("auxiliary", o.auxiliary, o.batch_stride_auxiliary, o.ld_auxiliary, p);
+}
+
+}  // namespace
+
+void validate_pointers(const Problem& p, const Operands& o) {
+  const bool has_d = !is_empty(p), has_product = has_d && p.k != 0 && (o.alpha != 0 || o.alpha_device != nullptr);
+  validate_array({"a", o.batch_a, o.a, o.batch_align_a, p.types.a, has_product});
+  validate_array({"b", o.batch_b, o.b, o.batch_align_b, p.types.b, has_product});
+  validate_array({"c", o.batch_c, o.c, o.batch_align_c, p.types.c, has_d && reads_c(o)});
+  validate_array({"d", o.batch_d, o.d, o.batch_align_d, p.types.d, has_d});
+  if (has_d && reads_c(o) && o.batch_c == o.batch_d && o.ldc != o.ldd) {
+    bad(fmt::format("batch_c and batch_d are one array with different leading dimensions: ldc {}, ldd {}", o.ldc,
+                    o.ldd));
+  }
+  if (p.batch > 1) validate_epilogue_strides(p, o);
+}
+
+void validate_batch(const Problem& p, const Operands& o) {
+  validate_stride("a", o.a, o.batch_stride_a, p.batch, p.types.a);
+  validate_stride("b", o.b, o.batch_stride_b, p.batch, p.types.b);
+  validate_written("d", o.d, o.batch_stride_d, o.ldd, p);
+  if (reads_c(o)) validate_read("c", o.c, o.batch_stride_c, p, o);  // of D's type, as all kernels have it
+  validate_epilogue_strides(p, o);
 }
 
 void validate_groups(const Problem& p, const Operands& o) {

@@ -27,16 +27,19 @@ constexpr std::size_t kAddedWords = (sizeof(Operands) - kFirstAdded) / sizeof(st
 struct Field {
   const char* name;
   std::size_t offset;
-  bool (*is_used)(const Problem&) = nullptr;  ///< null: no kernel uses it yet
+  bool (*is_used)(const Problem&);
 };
 /// Distances are allowed for a batch of one product too: the number may be known late.
 bool is_strided(const Problem& p) { return p.batch_kind == BatchKind::strided; }
+bool has_pointers(const Problem& p) { return p.batch_kind == BatchKind::pointers; }
 /// Groups of rows have rows of one A, C and D, and groups along k have rows of one A and B.
 bool has_matrices_a(const Problem& p) {
   return is_strided(p) && p.group_kind != GroupKind::rows && p.group_kind != GroupKind::along_k;
 }
 bool has_matrices_b(const Problem& p) { return is_strided(p) && p.group_kind != GroupKind::along_k; }
-bool has_matrices_d(const Problem& p) { return is_strided(p) && p.group_kind != GroupKind::rows; }
+/// The matrices of an epilogue are apart in a batch by pointers too.
+bool has_matrices_beside_d(const Problem& p) { return p.group_kind != GroupKind::rows; }
+bool has_matrices_d(const Problem& p) { return is_strided(p) && has_matrices_beside_d(p); }
 bool has_biases(const Problem& p) {
   return (p.groups != 0 && p.epilogue.bias == Bias::per_column) ||
          (p.group_kind == GroupKind::along_k && p.epilogue.bias != Bias::none);
@@ -51,7 +54,7 @@ bool has_matrix(const Problem& p) {
 }
 template <int kIndex>
 bool has_matrices(const Problem& p) {
-  return has_matrix<kIndex>(p) && has_matrices_d(p);
+  return has_matrix<kIndex>(p) && has_matrices_beside_d(p);
 }
 bool has_auxiliary(const Problem& p) { return p.epilogue.has_auxiliary(); }
 // Each is one word, in the order of the struct.
@@ -64,17 +67,19 @@ constexpr Field kUnused[] = {
     HOTGEMM_FIELD(batch_stride_b, has_matrices_b),
     HOTGEMM_FIELD(batch_stride_c, has_matrices_d),
     HOTGEMM_FIELD(batch_stride_d, has_matrices_d),
-    HOTGEMM_FIELD(batch_a),
-    HOTGEMM_FIELD(batch_b),
-    HOTGEMM_FIELD(batch_c),
-    HOTGEMM_FIELD(batch_d),
+    HOTGEMM_FIELD(batch_a, has_pointers),
+    HOTGEMM_FIELD(batch_b, has_pointers),
+    HOTGEMM_FIELD(batch_c, has_pointers),
+    HOTGEMM_FIELD(batch_d, has_pointers),
     HOTGEMM_FIELD(bias, [](const Problem& p) { return p.epilogue.bias != Bias::none; }),
     HOTGEMM_FIELD(residual, [](const Problem& p) { return p.epilogue.residual; }),
     HOTGEMM_FIELD(ld_residual, [](const Problem& p) { return p.epilogue.residual; }),
-    HOTGEMM_FIELD(batch_stride_residual, [](const Problem& p) { return p.epilogue.residual && has_matrices_d(p); }),
+    HOTGEMM_FIELD(batch_stride_residual,
+                  [](const Problem& p) { return p.epilogue.residual && has_matrices_beside_d(p); }),
     HOTGEMM_FIELD(auxiliary, has_auxiliary),
     HOTGEMM_FIELD(ld_auxiliary, has_auxiliary),
-    HOTGEMM_FIELD(batch_stride_auxiliary, [](const Problem& p) { return has_auxiliary(p) && has_matrices_d(p); }),
+    HOTGEMM_FIELD(batch_stride_auxiliary,
+                  [](const Problem& p) { return has_auxiliary(p) && has_matrices_beside_d(p); }),
     HOTGEMM_FIELD(scale_a, [](const Problem& p) { return p.epilogue.scale_a != Scaling::none; }),
     HOTGEMM_FIELD(scale_b, [](const Problem& p) { return p.epilogue.scale_b != Scaling::none; }),
     HOTGEMM_FIELD(scale_d, [](const Problem& p) { return p.epilogue.scale_d; }),
@@ -96,6 +101,9 @@ constexpr Field kUnused[] = {
     HOTGEMM_FIELD(batch_stride_function_operands[3], has_matrices<3>),
     HOTGEMM_FIELD(group_counts, [](const Problem& p) { return p.group_kind == GroupKind::masked_rows; }),
     HOTGEMM_FIELD(batch_stride_bias, has_biases),
+    HOTGEMM_FIELD(batch_align_a, has_pointers),  // and those of B, C and D
+    HOTGEMM_FIELD(ld_scale_a, [](const Problem& p) { return p.epilogue.has_block_scales(); }),
+    HOTGEMM_FIELD(ld_scale_b, [](const Problem& p) { return p.epilogue.has_block_scales(); }),
 };
 #undef HOTGEMM_FIELD
 static_assert(std::size(kUnused) == kUnusedWords + kAddedWords, "refuse an added field here until a kernel uses it");
@@ -111,9 +119,6 @@ std::uint64_t word_at(const Operands& operands, std::size_t offset) {
 [[gnu::noinline]] void look_closer(const Problem& problem, const Operands& operands) {
   for (const Field& field : kUnused) {
     if (word_at(operands, field.offset) == 0) continue;
-    if (field.is_used == nullptr) {
-      throw Error(ErrorCode::not_supported, std::string("no kernel uses the operands' field ") + field.name + " yet");
-    }
     if (!field.is_used(problem)) {
       throw Error(ErrorCode::invalid_argument,
                   std::string("the operands' field ") + field.name +

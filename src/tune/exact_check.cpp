@@ -18,6 +18,7 @@ std::string check_again(const CheckKernels& checks, const Workload& problem, con
     used.c = set.d;
     used.ldc = set.ldd;
     used.stride_c = set.stride_d;
+    used.pointers.c = set.pointers.d;
   }
   const int beta = problem.hints.beta_is_zero ? 0 : kBeta;
   launch(OperandPool::operands(used, kAlpha, static_cast<float>(beta)), stream);

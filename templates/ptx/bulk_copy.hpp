@@ -105,9 +105,17 @@ HOTGEMM_DEVICE void cp_async_bulk_tensor_3d_multicast(u32 shared, const TensorMa
 HOTGEMM_DEVICE void cp_async_bulk_tensor_4d_load(u32 shared, const TensorMap& map, int x, int y, int z, int w,
                                                  u32 barrier) {
   HOTGEMM_PTX(
-      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], "
-      "[%1, {%2, %3, %4, %5}], [%6];" ::"r"(shared),
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], "
+      "[%6];" ::"r"(shared),
       "l"(&map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier)
+      : "memory");
+}
+HOTGEMM_DEVICE void cp_async_bulk_tensor_4d_load(u32 shared, const TensorMap& map, int x, int y, int z, int w,
+                                                 u32 barrier, u64 policy) {
+  HOTGEMM_PTX(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.L2::cache_hint [%0], "
+      "[%1, {%2, %3, %4, %5}], [%6], %7;" ::"r"(shared),
+      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier), "l"(policy)
       : "memory");
 }
 HOTGEMM_DEVICE void cp_async_bulk_tensor_4d_multicast(u32 shared, const TensorMap& map, int x, int y, int z, int w,
@@ -116,6 +124,14 @@ HOTGEMM_DEVICE void cp_async_bulk_tensor_4d_multicast(u32 shared, const TensorMa
       "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster [%0], "
       "[%1, {%2, %3, %4, %5}], [%6], %7;" ::"r"(shared),
       "l"(&map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier), "h"(blocks)
+      : "memory");
+}
+HOTGEMM_DEVICE void cp_async_bulk_tensor_4d_multicast(u32 shared, const TensorMap& map, int x, int y, int z, int w,
+                                                      u32 barrier, u16 blocks, u64 policy) {
+  HOTGEMM_PTX(
+      "cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster"
+      ".L2::cache_hint [%0], [%1, {%2, %3, %4, %5}], [%6], %7, %8;" ::"r"(shared),
+      "l"(&map), "r"(x), "r"(y), "r"(z), "r"(w), "r"(barrier), "h"(blocks), "l"(policy)
       : "memory");
 }
 
@@ -129,6 +145,11 @@ HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_store(const TensorMap& map, int x, i
 HOTGEMM_DEVICE void cp_async_bulk_tensor_3d_store(const TensorMap& map, int x, int y, int z, u32 shared) {
   HOTGEMM_PTX("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&map),
               "r"(x), "r"(y), "r"(z), "r"(shared)
+              : "memory");
+}
+HOTGEMM_DEVICE void cp_async_bulk_tensor_4d_store(const TensorMap& map, int x, int y, int z, int w, u32 shared) {
+  HOTGEMM_PTX("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3, %4}], [%5];" ::"l"(&map),
+              "r"(x), "r"(y), "r"(z), "r"(w), "r"(shared)
               : "memory");
 }
 HOTGEMM_DEVICE void cp_async_bulk_commit_group() { HOTGEMM_PTX("cp.async.bulk.commit_group;" ::: "memory"); }

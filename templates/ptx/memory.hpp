@@ -82,6 +82,13 @@ HOTGEMM_DEVICE u32 ld_global_unchanged_b32_if(u64 address, bool condition) {
                    : "l"(address), "r"(static_cast<int>(condition)));
   return value;
 }
+HOTGEMM_DEVICE u64 ld_global_unchanged_b64_if(u64 address, bool condition) {
+  u64 value = 0;
+  HOTGEMM_PTX_PURE("{ .reg .pred p; setp.ne.b32 p, %2, 0; mov.b64 %0, 0; @p ld.global.b64 %0, [%1]; }"
+                   : "=&l"(value)
+                   : "l"(address), "r"(static_cast<int>(condition)));
+  return value;
+}
 /// The same as ld_global_b16 in a register of 32 bits, which saves registers where the value waits for its use.
 HOTGEMM_DEVICE u32 ld_global_u16(u64 address) {
   u32 value = 0;

@@ -4,7 +4,8 @@ namespace hotgemm {
 
 /// The parameter of every GEMM kernel: D = alpha * op(A) * op(B) + beta * C, row-major.
 ///
-/// Addresses are plain 64-bit numbers, so that kernels access memory only through the functions of `ptx/`.
+/// Addresses are plain 64-bit numbers, so that kernels access memory only through the functions of `ptx/`. For a batch
+/// by pointers those of A, B, C and D are the addresses of arrays, or 0 where no matrix is read.
 struct GemmArgs {
   unsigned long long a;
   unsigned long long b;
@@ -76,15 +77,18 @@ struct Grouped : Batched<Args> {
   alignas(Args) GroupArgs groups;
 };
 
-/// The operands of those parts of an epilogue that few kernels have.
+/// The operands of those parts of an epilogue that few kernels have, and the distances of block scales.
 struct ExtraArgs {
   unsigned long long operands[4];  ///< of a user's function: addresses
   long long product;               ///< its number in a batch, for the function; kernels for batches set it
   float low;                       ///< the limits of a clamp
   float high;
-  unsigned long long amax;  ///< address of an f32
-  long long ld[4];          ///< of those operands that are matrices: leading dimensions in elements
-  long long stride[4];      ///< their distances in a batch, in elements
+  unsigned long long amax;   ///< address of an f32
+  long long ld[4];           ///< of those operands that are matrices: leading dimensions in elements
+  long long stride[4];       ///< their distances in a batch, in elements
+  long long ld_scale_a;      ///< of block scales: numbers from one block of k to the next,
+  long long ld_scale_b;      ///< from one block of columns to the next,
+  long long stride_scale_b;  ///< and from the scales of one group's B to those of the next
 };
 
 /// The parameter of a kernel whose epilogue has a part of this kind.

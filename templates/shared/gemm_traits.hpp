@@ -32,6 +32,8 @@ struct GemmTraits {
   bool grouped = false;  ///< the products are groups, and the parameter is of type Grouped; `batched` is true too
   bool masked = false;   ///< groups have matrices of their own, of whose rows they have as many as a count says
   bool along_k = false;  ///< groups divide k, and have a C and a D of their own
+  /// A, B, C and D are arrays with the address of the matrix of each product; `batched` is true too.
+  bool pointers = false;
 
   friend constexpr bool operator==(const GemmTraits&, const GemmTraits&) = default;
 
@@ -54,8 +56,9 @@ struct GemmTraits {
 /// limit leaves more of them, needs half as many. With fewer, kernels spill hundreds of bytes. Matrices of
 /// 16-bit elements are loaded in pairs; those of 32-bit elements take the most registers.
 constexpr int epilogue_registers(const GemmTraits& t) {
-  const Epilogue& e = t.epilogue;
-  if (!t.is_fused()) return 0;
+  Epilogue e = t.epilogue;
+  if (e.has_block_scales()) e.scale_a = e.scale_b = Scaling::none;  // the sums have them already
+  if (e == Epilogue{}) return 0;
   int registers = 16;
   if (e.scale_a == Scaling::vector) registers += 4;
   if (e.scale_b == Scaling::vector) registers += 4;

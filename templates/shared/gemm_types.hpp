@@ -46,8 +46,8 @@ enum class Scaling : unsigned char {
   none,
   tensor,         ///< one factor
   vector,         ///< a factor for each row of op(A), or each column of op(B)
-  block_1x128,    ///< a factor for each 128 elements along k
-  block_128x128,  ///< a factor for each square of 128 by 128 elements
+  block_1x128,    ///< of A: a factor for each 128 elements along k of each row
+  block_128x128,  ///< of B: a factor for each square of 128 by 128 elements
 };
 
 /// The numbers that an operand of a user's function holds in device memory: f32, but for a matrix.
@@ -95,6 +95,9 @@ struct EpilogueFunction {
 ///   value = value + residual
 ///   amax = max(amax, |value|)
 ///   D = value * scale_d                         rounded to the type of D
+///
+/// Scales of blocks are factors within the sum: the sum over each 128 products, times (scale_a * scale_b), is added to
+/// those before, fused.
 struct Epilogue {
   Scaling scale_a = Scaling::none;
   Scaling scale_b = Scaling::none;
@@ -131,8 +134,12 @@ struct Epilogue {
   constexpr Count columns_of_d(Count columns) const {
     return is_gated() ? columns / 2 : columns;
   }
-  /// True if kernels take a parameter of type WithExtras.
+  /// True if an operation on sums has operands in ExtraArgs.
   constexpr bool has_extras() const { return has_function() || has_clamp() || amax; }
+  /// True if blocks of A and B have scales, by which sums over 128 products are multiplied.
+  constexpr bool has_block_scales() const { return scale_a > Scaling::vector || scale_b > Scaling::vector; }
+  /// True if kernels take a parameter of type WithExtras.
+  constexpr bool takes_extras() const { return has_extras() || has_block_scales(); }
   friend constexpr bool operator==(const Epilogue&, const Epilogue&) = default;
 };
 
@@ -196,6 +203,9 @@ constexpr int count_element_types() {
   return count;
 }
 inline constexpr int kElementTypes = count_element_types();
+
+/// The elements along k of a block that has a scale, and the columns of a block of B.
+inline constexpr int kScaleBlock = 128;
 
 /// The type of the bias of a D of type `result`: D's own, but bf16 for FP8, and f32 for s8.
 constexpr DType bias_type(DType result) {

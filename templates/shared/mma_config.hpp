@@ -141,7 +141,8 @@ constexpr bool has_mma_types(const GemmTraits& t, const ArchLimits& arch) {
   }
   if (!has_word_types(t)) return false;
   if (min_of(t.vec_a * size_bytes(t.element), t.vec_b * size_bytes(t.element_b)) < kLeastWordBytes) return false;
-  return !is_fp8(t.element) || (arch.sm >= 89 && (t.fast_sums || unpacks_fp8(arch)));
+  // With scales of blocks, sums are promoted.
+  return !is_fp8(t.element) || (arch.sm >= 89 && (t.fast_sums || unpacks_fp8(arch) || t.epilogue.has_block_scales()));
 }
 
 /// True if a thread can have both sums of an element of D. Of halves, the loads of B by a warp are in pairs.
@@ -153,6 +154,8 @@ constexpr bool has_legal_gate(const MmaConfig& c, Gate gate) {
 
 constexpr bool is_legal(const MmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
   if (!arch.has_cp_async || !has_mma_types(t, arch)) return false;
+  const bool has_scales = t.epilogue.has_block_scales();
+  if (has_scales && kScaleBlock % c.block_k != 0) return false;  // k-tiles end where blocks do
   // The other ways to copy and to store are for 16 bits.
   if (size_bytes(t.element) != 2 && (!c.async_copy || c.store != kDirectStore)) return false;
   if (c.warps_m < 1 || c.warps_n < 1 || c.threads() > kMaxThreadsPerBlock) return false;
@@ -179,7 +182,8 @@ constexpr bool is_legal(const MmaConfig& c, const GemmTraits& t, const ArchLimit
   if (is_fp8(t.element) && unpacks_fp8(arch) && c.accumulator_registers(t) > 32) return false;
   // Registers that are live at once: accumulators, fragments, addresses and loop state. With fewer than 28 registers
   // for addresses and loop state, nineteen in twenty configs spill; with more, one in fifteen.
-  return c.accumulator_registers(t) + c.fragment_registers() + 28 + epilogue_registers(t) / 2 <=
+  const int sums = c.accumulator_registers(t) * (has_scales ? 2 : 1);
+  return sums + c.fragment_registers() + 28 + epilogue_registers(t) / 2 <=
          register_budget(arch.registers_per_sm, c.threads(), c.blocks_per_sm);
 }
 

@@ -189,6 +189,15 @@ struct WgmmaConfig {
     const int instruction = kWgmmaM * instruction_n() / kWarpgroupThreads * size_bytes(t.accumulator) / kRegisterBytes;
     return instruction * (instructions() + (promote ? 1 : 0));
   }
+  /// Columns of D that lie in one block of scales of B if they begin at a multiple of their number.
+  constexpr int scale_grain() const {
+    int grain = kScaleBlock;
+    while (consumer_n() % grain != 0 || block_n % grain != 0) grain /= 2;
+    return grain;
+  }
+  /// The most blocks of scales of B that a consumer's part of a tile touches, wherever the tile begins.
+  constexpr int scale_columns() const { return div_up(kScaleBlock - scale_grain() + consumer_n(), kScaleBlock); }
+
   /// True if the producer gives registers to two or three consumers after the start.
   constexpr bool moves_registers() const { return !one_tile && consumers > 1 && loaders == 0; }
   /// True if two consumers need so many registers that the producer keeps only 24.
@@ -258,6 +267,16 @@ constexpr bool has_legal_promotion(const WgmmaConfig& c, const GemmTraits& t) {
   if (!c.promote) return !is_fp8(t.element) || t.fast_sums;
   return is_fp8(t.element) && c.block_k == kPromotedK;
 }
+/// True if the scales of blocks cost few registers and instructions: those of two blocks beside each other, or of a
+/// transposed config one for each of few rows.
+constexpr bool has_legal_scales(const WgmmaConfig& c, const GemmTraits& t) {
+  if (!t.epilogue.has_block_scales()) return true;
+  return c.promote && (c.transposed ? c.instruction_n() <= 64 : c.scale_columns() <= 2);
+}
+/// The registers of such scales, besides those that the bare product leaves unused.
+constexpr int scale_registers(const WgmmaConfig& c, const GemmTraits& t) {
+  return t.epilogue.has_block_scales() && c.transposed ? c.instruction_n() / 4 : 0;
+}
 /// True if there is such an instruction: that for s8 has fewer widths.
 constexpr bool has_instruction(const WgmmaConfig& c, const GemmTraits& t) {
   const int n = c.instruction_n();
@@ -292,7 +311,8 @@ constexpr bool has_legal_gate(const WgmmaConfig& c, const GemmTraits& t) {
 
 constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
   if (!arch.has_wgmma) return false;
-  if (!has_wgmma_types(t) || !has_legal_promotion(c, t) || !has_legal_gate(c, t)) return false;
+  if (!has_wgmma_types(t) || !has_legal_promotion(c, t) || !has_legal_gate(c, t) || !has_legal_scales(c, t))
+    return false;
   // Only blocks that stay learn how many tiles there are. Of groups the copy engine loads rows of A from any one on, if
   // k runs along them.
   if (t.grouped && (c.one_tile || c.split_k || c.loaders > 0)) return false;
@@ -332,7 +352,8 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   const int of_integers = t.accumulator == DType::s32 && !c.has_wide_d(t) ? (t.reads_c ? 28 : 12) : 0;
   const int of_conversions = max_of(of_integers, c.has_byte_d(t) ? 8 : 0);
   const int others = (c.stores_in_bulk(t) ? (t.reads_c ? 48 : 32) : (t.reads_c ? 72 : 40)) +
-                     (c.transposed && t.reads_c ? 8 : 0) + of_conversions + epilogue_registers(t);
+                     (c.transposed && t.reads_c ? 8 : 0) + of_conversions + epilogue_registers(t) +
+                     scale_registers(c, t);
   return c.accumulator_registers(t) + others <= c.consumer_registers();
 }
 

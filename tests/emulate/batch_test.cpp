@@ -1,4 +1,4 @@
-// Batches on the emulated device, with strided and with shared operands.
+// Batches on the emulated device, with strided and with shared operands, and by pointers.
 
 #include "emulate/batch_case.hpp"
 #include "emulate/device_fixture.hpp"
@@ -57,6 +57,7 @@ TEST(EmulatedBatch, ProductsAreRightInEveryFamily) {
   constexpr Size kSizes[] = {{77, 91, 150, 3}, {20, 50, 70, 5}, {64, 144, 64, 2}, {70, 50, 0, 2}, {1, 1, 1, 7}};
   std::uint64_t seed = 1;
   std::vector<GemmKernel> kernels = batched_kernels();
+  std::ranges::copy(pointer_kernels(), std::back_inserter(kernels));
   std::ranges::copy_if(function_kernels(), std::back_inserter(kernels),
                        [](const GemmKernel& kernel) { return kernel.traits.batched; });
   for (const GemmKernel& kernel : kernels) {
@@ -72,6 +73,25 @@ TEST(EmulatedBatch, ProductsAreRightInEveryFamily) {
       expect_right(kernel, make_batch(c, size.batch, seed % 5 == 1, seed % 5 == 2), seed);
       ++seed;
       if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
+TEST(EmulatedBatch, AnAddressThatBreaksItsPromiseEndsTheGrid) {
+  for (const GemmKernel& kernel : pointer_kernels()) {
+    if (kernel.traits.vec_a != 8) continue;
+    const GemmCase c{.problem = workload_of(kernel.traits, 64, 64, 64), .beta = kernel.traits.reads_c ? 1.0f : 0.0f};
+    for (HostMatrix GemmMatrices::*const matrix : {&GemmMatrices::a, &GemmMatrices::b, &GemmMatrices::d}) {
+      SCOPED_TRACE(hotgemm::to_string(kernel.config));
+      const bool stores_pairs = launch_shape(kernel.config, kernel.traits).splits_k;
+      if (matrix == &GemmMatrices::d && stores_pairs) continue;  // which need no such alignment
+      Batch batch = make_batch(c, 2, false, false);
+      (batch.matrices.*matrix).offset_bytes = 8;
+      const GemmRun run = run_gemm(kernel, batch.whole, batch.matrices, 1);
+      ASSERT_FALSE(run.report.findings.empty());
+      const Hazard first = run.report.findings.front().hazard;
+      EXPECT_TRUE(first == Hazard::misaligned || first == Hazard::trapped) << text(run.report.findings);
+      for (const Finding& finding : run.report.findings) EXPECT_NE(finding.hazard, Hazard::out_of_bounds);
     }
   }
 }

@@ -46,6 +46,15 @@ inline HostMatrix elements_of(const HostMatrix& all, std::int64_t begin, std::in
   return some;
 }
 
+/// Columns `begin` to `begin` + `count`, whose rows are as far apart as before.
+inline HostMatrix columns_of(const HostMatrix& all, std::int64_t begin, std::int64_t count) {
+  HostMatrix some = all;
+  if (all.rows == 0) return some;
+  some.cols = count;
+  some.bytes.erase(some.bytes.begin(), some.bytes.begin() + begin * all.element_bytes);
+  return some;
+}
+
 /// Calls use(vector) for each of the vectors over rows that `m` has.
 template <class Use>
 void for_each_row_vector(GemmMatrices& m, const Epilogue& e, const Use& use) {
@@ -56,16 +65,18 @@ void for_each_row_vector(GemmMatrices& m, const Epilogue& e, const Use& use) {
   }
 }
 
-/// The matrices of rows `begin` to `begin` + `rows` of D, with the B and the bias of `own`.
+/// The matrices of rows `begin` to `begin` + `rows` of D, with the B, its scales and the bias of `own`.
 inline GemmMatrices matrices_of(const GemmMatrices& all, const GemmMatrices& own, const Epilogue& e, std::int64_t begin,
                                 std::int64_t rows) {
   GemmMatrices m = all;
   m.b = own.b;
+  m.scale_b = own.scale_b;
   if (e.bias == Bias::per_column) m.bias = own.bias;
   for (HostMatrix GemmMatrices::*member :
        {&GemmMatrices::a, &GemmMatrices::c, &GemmMatrices::d, &GemmMatrices::residual, &GemmMatrices::auxiliary}) {
     m.*member = rows_of(all.*member, begin, rows);
   }
+  if (e.has_block_scales()) m.scale_a = columns_of(all.scale_a, begin, rows);
   for_each_row_vector(m, e, [&](HostMatrix& vector) { vector = elements_of(vector, begin, rows); });
   return m;
 }
@@ -87,7 +98,8 @@ inline std::vector<GemmMatrices> matrices_of_groups(GemmCase& c, std::size_t cou
   for (std::size_t i = 0; i < count; ++i) {
     other.data_seed = c.data_seed + 100 * i;
     of_groups.push_back(make_matrices(other));
-    of_groups.back().scale_b = of_groups.front().scale_b;  // what all groups share
+    // What all groups share.
+    if (!c.problem.epilogue.has_block_scales()) of_groups.back().scale_b = of_groups.front().scale_b;
     of_groups.back().scalars = of_groups.front().scalars;
     std::copy(std::begin(of_groups.front().function_operands), std::end(of_groups.front().function_operands),
               of_groups.back().function_operands);
@@ -117,6 +129,7 @@ inline Groups make_groups(GemmCase c, const std::vector<std::int32_t>& offsets) 
     all.groups.push_back({i, begin, single, matrices_of(all.matrices, of_groups[i], e, begin, rows)});
   }
   all.matrices.b = stacked(of_groups, &GemmMatrices::b, c.problem.types.b);
+  if (e.has_block_scales()) all.matrices.scale_b = stacked(of_groups, &GemmMatrices::scale_b, DType::f32);
   if (e.bias == Bias::per_column) {
     all.matrices.bias = stacked(of_groups, &GemmMatrices::bias, bias_type(c.problem.types.d));
   }

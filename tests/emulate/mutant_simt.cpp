@@ -24,6 +24,7 @@ constexpr GemmTraits kFused{.reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1,
 constexpr GemmTraits kRowBias{.element = DType::bf16, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.bias = Bias::per_row}};
 
 constexpr GemmTraits kBatch{.reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.residual = true}, .batched = true};
+constexpr GemmTraits kPointers{.reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1, .batched = true, .pointers = true};
 constexpr GemmTraits kFunction{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.function = kIndices}};
 constexpr GemmTraits kFunctionOfBatch{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.function = kIndices}, .batched = true};
 constexpr GemmTraits kMax{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.amax = true, .scale_d = true, .function = kPlace}};
@@ -39,6 +40,8 @@ constexpr GemmTraits kAlongK{.op_a = Op::t, .op_b = Op::n, .vec_a = 1, .vec_b = 
 constexpr GemmTraits kHalves{.op_b = Op::t, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.bias = Bias::per_column, .activation = Activation::relu, .gate = Gate::halves}};
 constexpr GemmTraits kInterleaved{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.scale_b = Scaling::vector, .activation = Activation::relu, .gate = Gate::interleaved}};
 
+constexpr GemmTraits kScaledGroups{.element = DType::e4m3, .element_d = DType::bf16, .op_b = Op::t, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128}, .batched = true, .grouped = true};
+
 constexpr SimtConfig kSquare{.block_m = 32, .block_n = 32, .block_k = 16, .thread_m = 2, .thread_n = 2};
 constexpr SimtConfig kOdd{.block_m = 24, .block_n = 48, .block_k = 7, .thread_m = 3, .thread_n = 3};
 
@@ -51,6 +54,7 @@ const GemmKernel kKernels[] = {
     {kOdd, kFused, simt_gemm<kFused, kOdd>},
     {kOdd, kRowBias, simt_gemm<kRowBias, kOdd>},
     {kOdd, kBatch, simt_gemm<kBatch, kOdd>},
+    {kOdd, kPointers, simt_gemm<kPointers, kOdd>},
     {kOdd, kFunction, simt_gemm<kFunction, kOdd>},
     {kOdd, kMax, simt_gemm<kMax, kOdd>},
     {kOdd, kClamp, simt_gemm<kClamp, kOdd>},
@@ -61,6 +65,7 @@ const GemmKernel kKernels[] = {
     {kOdd, kAlongK, simt_gemm<kAlongK, kOdd>},
     {kSquare, kHalves, simt_gemm<kHalves, kSquare>},
     {kSquare, kInterleaved, simt_gemm<kInterleaved, kSquare>},
+    {kOdd, kScaledGroups, simt_gemm<kScaledGroups, kOdd>},
 };
 // clang-format on
 

@@ -32,6 +32,8 @@ constexpr GemmTraits kByteResidual{.element = DType::s8, .accumulator = DType::s
 
 constexpr GemmTraits kBatch{.op_a = Op::n, .op_b = Op::t, .batched = true};
 constexpr GemmTraits kFunctionOfBatch{.op_a = Op::n, .op_b = Op::t, .epilogue = {.function = kIndices}, .batched = true};
+constexpr GemmTraits kPointers{.op_a = Op::n, .op_b = Op::t, .batched = true, .pointers = true};
+constexpr GemmTraits kRaggedPointers{.op_a = Op::n, .op_b = Op::n, .vec_a = 1, .vec_b = 1, .vec_d = 1, .batched = true, .pointers = true};
 constexpr GemmTraits kRaggedBatch{.op_a = Op::n, .op_b = Op::n, .vec_a = 1, .vec_b = 1, .vec_d = 1, .batched = true};
 constexpr GemmTraits kGroups{.op_a = Op::n, .op_b = Op::t, .batched = true, .grouped = true};
 constexpr GemmTraits kAlongK{.op_a = Op::t, .op_b = Op::n, .batched = true, .grouped = true, .along_k = true};
@@ -39,6 +41,10 @@ constexpr GemmTraits kAlongK{.op_a = Op::t, .op_b = Op::n, .batched = true, .gro
 constexpr GemmTraits kHalves{.op_a = Op::n, .op_b = Op::t, .epilogue = {.bias = Bias::per_column, .activation = Activation::relu, .gate = Gate::halves}};
 constexpr GemmTraits kHalvesOfRows{.op_a = Op::n, .op_b = Op::n, .epilogue = {.activation = Activation::relu, .gate = Gate::halves}};
 constexpr GemmTraits kInterleaved{.op_a = Op::n, .op_b = Op::t, .vec_d = 1, .epilogue = {.activation = Activation::relu, .gate = Gate::interleaved}};
+
+constexpr Epilogue kBlocks{.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128};
+constexpr GemmTraits kScaled{.element = DType::e4m3, .element_d = DType::bf16, .op_a = Op::n, .op_b = Op::t, .vec_a = 16, .vec_b = 16, .epilogue = kBlocks};
+constexpr GemmTraits kScaledGroups{.element = DType::e4m3, .element_d = DType::bf16, .op_a = Op::n, .op_b = Op::t, .vec_a = 16, .vec_b = 16, .epilogue = kBlocks, .batched = true, .grouped = true};
 
 constexpr WgmmaConfig kCooperative{.block_m = 128, .block_n = 32, .block_k = 64, .consumers = 2, .stages = 2};
 constexpr WgmmaConfig kPingPong{.block_m = 64, .block_n = 24, .block_k = 64, .consumers = 2, .ping_pong = true, .stages = 3};
@@ -54,6 +60,8 @@ constexpr WgmmaConfig kLoads{.block_m = 64, .block_n = 64, .block_k = 64, .consu
 constexpr WgmmaConfig kWidePart{.block_m = 128, .block_n = 72, .block_k = 64, .consumers = 1, .stages = 2};
 constexpr WgmmaConfig kBeside{.block_m = 64, .block_n = 96, .block_k = 64, .consumers = 1, .stages = 3, .cluster_n = 2};
 constexpr WgmmaConfig kPromoted{.block_m = 128, .block_n = 32, .block_k = 128, .consumers = 1, .stages = 2, .promote = true};
+constexpr WgmmaConfig kPromotedWide{.block_m = 64, .block_n = 192, .block_k = 128, .consumers = 1, .stages = 2, .promote = true};
+constexpr WgmmaConfig kPromotedTransposed{.block_m = 24, .block_n = 192, .block_k = 128, .consumers = 1, .stages = 2, .transposed = true, .promote = true};
 constexpr WgmmaConfig kOfBytes{.block_m = 64, .block_n = 24, .block_k = 128, .consumers = 1, .stages = 2};
 constexpr WgmmaConfig kOfWords{.block_m = 64, .block_n = 24, .block_k = 32, .consumers = 1, .stages = 2};
 constexpr WgmmaConfig kWideBytes{.block_m = 64, .block_n = 96, .block_k = 128, .consumers = 1, .stages = 2};
@@ -96,7 +104,11 @@ const GemmKernel kKernels[] = {
     kernel<kBatch, kWidePart>(),
     kernel<kBatch, kSplit>(),
     kernel<kRaggedBatch, kLoads>(),
+    kernel<kPointers, kWidePart>(),
+    kernel<kRaggedPointers, kLoads>(),
     kernel<kFunctionOfBatch, kWidePart>(),
+    kernel<kScaledGroups, kPromotedWide>(),
+    kernel<kScaled, kPromotedTransposed>(),
     kernel<kGroups, kWidePart>(),
     kernel<kGroups, kCooperative>(),
     kernel<kGroups, kBelow>(),

@@ -119,7 +119,9 @@ MUTANTS = {
     "mma_bytes_of_consecutive_rows": (
         "shared/fragment.hpp", "r % 2 + r / 2 * 4 + 2 * high + 16 * k_half", "r + 8 * high + 16 * k_half"),
     "mma_bytes_rows_in_natural_order": (
-        "mma.cuh", "kOddRows ? half + 2 * first.row : half * 8 + first.row", "half * 8 + first.row"),
+        "mma.cuh", "(kOddRows ? half + 2 * first : half * 8 + first)", "half * 8 + first"),
+    "mma_block_of_k_at_the_end_left_out": ("mma.cuh", "if ((tile + 1) % kTiles != 0 && tile + 1 < k_tiles) return;", "if ((tile + 1) % kTiles != 0) return;"),
+    "mma_sums_of_the_block_before_added_again": ("mma_totals.cuh", "            sums[i][j].d[e] = 0;\n", ""),
     "mma_bytes_columns_in_natural_order": (
         "mma.cuh", "accumulator_col(even) + 2 * first.col + j % 2 * 2", "accumulator_col(even) + first.col + j % 2 * 8"),
     "mma_bytes_sums_of_one_column_twice": (
@@ -146,7 +148,7 @@ MUTANTS = {
     "simt_load_beyond_k": ("simt.cuh", "if (place < outers && k0 + k < args_.k)", "if (place < outers)"),
     "simt_store_off_by_one": ("simt.cuh", "if (row >= args.m ||", "if (row > args.m ||"),
     "simt_b_read_as_a": (
-        "simt.cuh", "load_tile<kTraits.element_b, kRowB,", "load_tile<kTraits.element, kRowB,"),
+        "simt.cuh", "load_tile<false, kTraits.element_b, kRowB,", "load_tile<false, kTraits.element, kRowB,"),
     "simt_c_read_as_a": (
         "simt.cuh", "load_result<kTraits.element_d>(args.c,", "load_element<kTraits.element>(args.c,"),
     "simt_tf32_not_rounded": (
@@ -241,12 +243,20 @@ MUTANTS = {
         "wgmma_thread_load.cuh", "moved(first_matrix(), stride, product,", "moved(first_matrix(), stride, product - product,"),
     "wgmma_products_share_slots": (
         "wgmma_split.cuh", ".tile = group * kCluster + rank_", ".tile = (group - product * (groups_m * groups_n)) * kCluster + rank_"),
+    "simt_pointer_of_the_first_product": (
+        "batch.cuh", "u64{product} * sizeof(u64)", "u64{product - product} * sizeof(u64)"),
+    "wgmma_pointer_in_another_window": ("shared/address_place.hpp", "(offset / kWindow)", "(offset / kWindow + 1)"),
+    "wgmma_stores_to_the_first_chunk": (
+        "wgmma_sink.cuh", "4d_store(map_, x, y, matrix.chunk,", "4d_store(map_, x, y, 0 * matrix.chunk,"),
+    "wgmma_loads_by_the_first_pointer": (
+        "wgmma_thread_load.cuh", "address_in(first_matrix(), product)", "address_in(first_matrix(), product - product)"),
     # ---- groups ----
     "simt_groups_begin_at_the_first_row": ("batch.cuh", "ld * group.begin", "ld * 0"),
     "simt_rows_of_the_next_group": ("batch.cuh", "args.m = group.rows;", "args.m = args.m;"),
     "simt_weights_of_the_first_group": ("batch.cuh", "static_cast<u32>(group.number), size_bytes", "0u, size_bytes"),
     "simt_scales_of_the_first_group": (
         "batch.cuh", "args.scale_a = moved_rows(args.scale_a, 1,", "args.scale_a = moved_rows(args.scale_a, 0,"),
+    "simt_block_scales_of_the_first_group": ("batch.cuh", "extras.stride_scale_b, static_cast", "0, static_cast"),
     "simt_last_group_left_out": ("row_groups.cuh", "if (first + lane < count) {", "if (first + lane + 1 < count) {"),
     "simt_scan_one_step_short": (
         "row_groups.cuh", "distance < kWarpSize; distance *= 2", "distance < kWarpSize / 16; distance *= 2"),
@@ -474,8 +484,17 @@ MUTANTS = {
         "wgmma.cuh", "      if (i > 0) ptx::wgmma_fence();  // the additions have read `part`\n", ""),
     "wgmma_promoted_stage_given_back_unread": (
         "wgmma.cuh",
-        "        add_k_tile(accumulators, part, first_row + stage, first_column + stage);\n        give_back(cursor, tile);\n",
-        "        give_back(cursor, tile);\n        add_k_tile(accumulators, part, first_row + stage, first_column + stage);\n"),
+        "        add_k_tile(accumulators, part, promotion, first_row + stage, first_column + stage);\n        give_back(cursor, tile);\n",
+        "        give_back(cursor, tile);\n        add_k_tile(accumulators, part, promotion, first_row + stage, first_column + stage);\n"),
+    "wgmma_scales_of_the_first_block_of_k": (
+        "wgmma_promotion.cuh", "    // From here on the next k-tile's.\n    if (i == 0) ++block_;\n", ""),
+    "wgmma_block_scales_read_beyond_the_rows": ("block_scales.cuh", "min_of(row, last_row_)", "row"),
+    "wgmma_scales_of_the_first_block_of_columns": (
+        "wgmma_promotion.cuh", "factors[kBlocks - 1][half];", "factors[0][half];"),
+    "wgmma_scales_of_the_upper_rows": (
+        "wgmma_promotion.cuh", "scales_.of_row(row_ + i * kWgmmaM + half * 8, block_)", "scales_.of_row(row_ + i * kWgmmaM, block_)"),
+    "wgmma_scales_of_the_first_columns_in_a_transposed_part": (
+        "wgmma_promotion.cuh", "(col_ + i * kWgmmaM) / kScaleBlock", "col_ / kScaleBlock"),
     # ---- family wgmma: elements of D of 32 bits ----
     "wgmma_wide_columns_of_other_sums": ("wgmma_epilogue.cuh", "return goes_ahead ? goes : stays;", "return goes_ahead ? stays : goes;"),
     "wgmma_wide_odd_rows_do_not_go_back": (

@@ -5,14 +5,17 @@
 #include <hotgemm/context.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <random>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace hotgemm {
 
-/// A call for a batch. Rows are as long as `multiple` elements need.
+/// A call for a batch, strided or by pointers. Rows are as long as `multiple` elements need.
 struct BatchCase {
   Problem problem;
   std::int64_t multiple = 8;
@@ -40,7 +43,9 @@ class BatchRun {
         d_(driver, c, c.problem.types.d, true, c.problem.m, c.problem.n, false),
         alone_(driver, c, c.problem.types.d, true, c.problem.m, c.problem.n, false),
         residual_(driver, c, c.problem.types.d, true, c.problem.m, c.problem.n, false),
-        bias_(driver, bias_type(c.problem.types.d), 1, c.problem.n, c.problem.n, 0, GuardedMatrix::Filling::nan) {
+        bias_(driver, bias_type(c.problem.types.d), 1, c.problem.n, c.problem.n, 0, GuardedMatrix::Filling::nan),
+        driver_(driver),
+        arrays_(driver, static_cast<std::size_t>(4 * std::max<std::int64_t>(c.problem.batch, 1)) * sizeof(void*)) {
     std::mt19937 random(7);
     const auto value = [&](auto, auto) { return static_cast<float>(static_cast<int>(random() % 5) - 2); };
     for (Stack* stack : {&a_, &b_, &c_, &residual_}) stack->memory.fill(value);
@@ -54,11 +59,24 @@ class BatchRun {
   /// The difference between one call for the batch and a call for each product. Empty if all bytes are equal, around
   /// the matrices too, and nothing else was written.
   std::string difference(Context& context) {
+    upload(has_pointers() ? 1 : 0);
+    context.gemm(stream_, case_.problem, operands());
+    return difference_from(context);
+  }
+
+  /// Makes the operands as they were. In a batch by pointers, product i has the A with number i + `turn`.
+  void upload(std::int64_t turn) {
+    turn_ = turn;
     for (const Stack* stack : {&a_, &b_, &c_, &d_, &alone_, &residual_}) stack->memory.upload(stream_);
     bias_.upload(stream_);
-    context.gemm(stream_, case_.problem, operands(d_));
+    if (has_pointers()) fill_arrays();
+  }
+
+  /// The difference between what a call has left and a call for each product.
+  std::string difference_from(Context& context) {
     Problem one = case_.problem;
     one.batch = 1;
+    one.batch_kind = BatchKind::strided;
     for (std::int64_t product = 0; product < case_.problem.batch; ++product)
       context.gemm(stream_, one, moved(operands(alone_), product));
     const std::string difference = d_.memory.difference(alone_.memory, stream_);
@@ -70,9 +88,53 @@ class BatchRun {
     return {};
   }
 
-  Operands operands() const { return operands(d_); }
+  Operands operands() const { return has_pointers() ? by_pointers(operands(d_)) : operands(d_); }
 
  private:
+  bool has_pointers() const { return case_.problem.batch_kind == BatchKind::pointers; }
+  std::int64_t number_of_a(std::int64_t product) const { return (product + turn_) % case_.problem.batch; }
+
+  static const void* at(const void* matrix, std::int64_t elements, DType type) {
+    return matrix == nullptr ? nullptr : static_cast<const std::byte*>(matrix) + elements * size_bytes(type);
+  }
+
+  void fill_arrays() {
+    const Operands o = operands(d_);
+    const Types& types = case_.problem.types;
+    std::vector<const void*> addresses;
+    const auto add = [&](const void* matrix, std::int64_t stride, DType type, bool turns) {
+      for (std::int64_t i = 0; i < case_.problem.batch; ++i)
+        addresses.push_back(at(matrix, (turns ? number_of_a(i) : i) * stride, type));
+    };
+    add(o.a, o.batch_stride_a, types.a, true);
+    add(o.b, o.batch_stride_b, types.b, false);
+    add(o.c, o.batch_stride_c, types.c, false);
+    add(o.d, o.batch_stride_d, types.d, false);
+    driver_.check(driver_.cuMemcpyHtoDAsync(arrays_.get(), addresses.data(), addresses.size() * sizeof(void*), stream_),
+                  "upload addresses");
+    driver_.check(driver_.cuStreamSynchronize(stream_), "upload addresses");
+  }
+
+  /// The same matrices by the arrays, with the best promises that hold.
+  Operands by_pointers(Operands o) const {
+    const Types& types = case_.problem.types;
+    const auto array = [&](std::int64_t number) {
+      return reinterpret_cast<void**>(arrays_.get()) + number * case_.problem.batch;
+    };
+    const auto promise = [&](const void*& matrix, std::int64_t& stride, DType type) {
+      const auto bits = reinterpret_cast<std::uintptr_t>(std::exchange(matrix, nullptr)) |
+                        static_cast<std::uintptr_t>(std::exchange(stride, 0) * size_bytes(type));
+      return static_cast<std::int16_t>(1 << std::countr_zero(bits | 16));
+    };
+    o.batch_a = array(0), o.batch_b = array(1), o.batch_c = array(2), o.batch_d = array(3);
+    o.batch_align_a = promise(o.a, o.batch_stride_a, types.a);
+    o.batch_align_b = promise(o.b, o.batch_stride_b, types.b);
+    o.batch_align_c = promise(o.c, o.batch_stride_c, types.c);
+    const void* d = std::exchange(o.d, nullptr);
+    o.batch_align_d = promise(d, o.batch_stride_d, types.d);
+    return o;
+  }
+
   /// The matrices of one operand.
   struct Stack {
     std::int64_t ld, stride;
@@ -127,14 +189,11 @@ class BatchRun {
   /// The operands of one product.
   Operands moved(Operands o, std::int64_t product) const {
     const Types& types = case_.problem.types;
-    const auto at = [&](const void* matrix, std::int64_t stride, DType type) {
-      return matrix == nullptr ? nullptr : static_cast<const std::byte*>(matrix) + product * stride * size_bytes(type);
-    };
-    o.a = at(o.a, o.batch_stride_a, types.a);
-    o.b = at(o.b, o.batch_stride_b, types.b);
-    o.c = at(o.c, o.batch_stride_c, types.c);
-    o.d = const_cast<std::byte*>(at(o.d, o.batch_stride_d, types.d));
-    o.residual = at(o.residual, o.batch_stride_residual, types.d);
+    o.a = at(o.a, number_of_a(product) * o.batch_stride_a, types.a);
+    o.b = at(o.b, product * o.batch_stride_b, types.b);
+    o.c = at(o.c, product * o.batch_stride_c, types.c);
+    o.d = const_cast<void*>(at(o.d, product * o.batch_stride_d, types.d));
+    o.residual = at(o.residual, product * o.batch_stride_residual, types.d);
     return o;
   }
 
@@ -142,6 +201,9 @@ class BatchRun {
   CUstream stream_;
   Stack a_, b_, c_, d_, alone_, residual_;
   GuardedMatrix bias_;
+  const Driver& driver_;
+  DeviceBuffer arrays_;  ///< of addresses: of A, B, C and D
+  std::int64_t turn_ = 0;
 };
 
 }  // namespace hotgemm

@@ -32,8 +32,18 @@ class EpilogueMatrices {
     const auto scales = [&](std::optional<GuardedMatrix>& to, Scaling scaling, std::int64_t all) {
       vector(to, scaling != Scaling::none, DType::f32, scaling == Scaling::tensor ? 1 : all);
     };
-    scales(scale_a_, e.scale_a, p.m);
-    scales(scale_b_, e.scale_b, p.n);
+    if (e.has_block_scales()) {
+      const std::int64_t blocks = scale_blocks(p.k);
+      const auto rows = [&](std::optional<GuardedMatrix>& to, std::int64_t count, std::int64_t cols) {
+        if (count > 0 && cols > 0)
+          to.emplace(driver, DType::f32, count, cols, cols + kMoreOfScales, 1, GuardedMatrix::Filling::nan);
+      };
+      rows(scale_a_, blocks, p.m);
+      rows(scale_b_, scale_blocks(p.n), blocks);
+    } else {
+      scales(scale_a_, e.scale_a, p.m);
+      scales(scale_b_, e.scale_b, p.n);
+    }
     vector(scale_d_, e.scale_d, DType::f32, 1);
     vector(scalars_, e.scalars, DType::f32, 2);
     vector(amax_, e.amax, DType::f32, 1);
@@ -83,6 +93,9 @@ class EpilogueMatrices {
       return vector ? static_cast<const float*>(vector->device()) : nullptr;
     };
     o.scale_a = floats(scale_a_), o.scale_b = floats(scale_b_), o.scale_d = floats(scale_d_);
+    if (problem_.epilogue.has_block_scales()) {
+      o.ld_scale_a = problem_.m + kMoreOfScales, o.ld_scale_b = scale_blocks(problem_.k) + kMoreOfScales;
+    }
     if (bias_) o.bias = bias_->device();
     for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
       if (operands_[i]) o.function_operands[i] = operands_[i]->device();
@@ -131,7 +144,8 @@ class EpilogueMatrices {
                               const GuardedMatrix& d) const {
     const Epilogue& e = problem_.epilogue;
     const auto scale = [](const std::optional<GuardedMatrix>& scales, Scaling scaling, std::size_t index) {
-      return scales ? static_cast<double>(scales->get(0, scaling == Scaling::tensor ? 0 : index)) : 1;
+      if (!scales || scaling > Scaling::vector) return 1.0;  // those of blocks are in the sum
+      return static_cast<double>(scales->get(0, scaling == Scaling::tensor ? 0 : index));
     };
     const auto factor = [&](int column) {
       return scale(scale_a_, e.scale_a, i) * scale(scale_b_, e.scale_b, static_cast<std::size_t>(column));
@@ -155,12 +169,20 @@ class EpilogueMatrices {
     return at;
   }
 
+  /// The scales of the blocks with element (i, l) of op(A) and (l, j) of op(B), multiplied; 1 if blocks have none.
+  double of_blocks(std::size_t i, std::size_t j, std::size_t l) const {
+    if (!problem_.epilogue.has_block_scales()) return 1;
+    const std::size_t block = l / kScaleBlock;
+    return static_cast<double>(scale_a_->get(block, i)) * static_cast<double>(scale_b_->get(j / kScaleBlock, block));
+  }
+
   float auxiliary(std::size_t i, std::size_t j) const { return auxiliary_->get(found_, i, j); }
   float amax() const { return amax_->get(found_amax_, 0, 0); }
 
  private:
   // So that rows of no two matrices are equally long, and all begin at multiples of 16 bytes if those of D do.
   static constexpr std::int64_t kMoreOfResidual = 16, kMoreOfAuxiliary = 32;
+  static constexpr std::int64_t kMoreOfScales = 3;
 
   static constexpr float kLow = -3, kHigh = 2;
 

@@ -299,8 +299,9 @@ class CaseRun {
         const double a = alpha * as_multiplied(case_.problem.op_a == Op::n ? a_.get(i, l) : a_.get(l, i));
         const double* b_row = b.data() + l * n;
         for (std::size_t j = 0; j < n; ++j) {
-          product_row[j] += a * b_row[j];
-          magnitude_row[j] += std::abs(a * b_row[j]);
+          const double term = a * b_row[j] * epilogue_.of_blocks(i, j, l);
+          product_row[j] += term;
+          magnitude_row[j] += std::abs(term);
         }
       }
       for (std::size_t j = 0; j < cols(); ++j) {

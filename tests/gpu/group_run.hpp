@@ -1,10 +1,12 @@
 #pragma once
 
+#include "config/work.hpp"
 #include "gpu/guarded_matrix.hpp"
 
 #include <hotgemm/context.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -77,12 +79,19 @@ class GroupRun {
         residual_(driver, c, c.problem.types.d, products_of_d(), c.problem.m, c.problem.n),
         bias_(driver, bias_type(c.problem.types.d), 1, biases(), biases(), 0, GuardedMatrix::Filling::nan),
         amax_(driver, DType::f32, 1, 2, 2, 0, GuardedMatrix::Filling::nan),
+        scale_a_(driver, DType::f32, std::max<std::int64_t>(scale_blocks(c.problem.k), 1), c.problem.m, c.problem.m + 3,
+                 1, GuardedMatrix::Filling::nan),
+        scale_b_(driver, DType::f32, scale_blocks(c.problem.n) * c.problem.groups,
+                 std::max<std::int64_t>(scale_blocks(c.problem.k), 1), ld_scale_b(), 1, GuardedMatrix::Filling::nan),
         numbers_(driver, c.numbers.size() * sizeof(std::int32_t)) {
     std::mt19937 random(7);
     const auto value = [&](auto, auto) { return static_cast<float>(static_cast<int>(random() % 5) - 2); };
     for (Rows* rows : {&a_, &b_, &c_, &residual_}) rows->memory.fill(value);
     bias_.fill(value);
     amax_.fill([](auto, auto) { return 0.0f; });
+    for (GuardedMatrix* scales : {&scale_a_, &scale_b_})
+      scales->fill(
+          [&](auto, auto) { return std::ldexp(random() % 2 == 0 ? 1.0f : -1.0f, static_cast<int>(random() % 3)); });
     std::mt19937 first(3), second(3);  // the same in both: C, or what a kernel must leave alone
     d_.memory.fill([&](auto, auto) { return static_cast<float>(first() % 5); });
     alone_.memory.fill([&](auto, auto) { return static_cast<float>(second() % 5); });
@@ -99,8 +108,7 @@ class GroupRun {
   /// Brings all operands into memory, with the numbers of the case.
   void upload() {
     for (const Rows* rows : {&a_, &b_, &c_, &d_, &alone_, &residual_}) rows->memory.upload(stream_);
-    bias_.upload(stream_);
-    amax_.upload(stream_);
+    for (const GuardedMatrix* vectors : {&bias_, &amax_, &scale_a_, &scale_b_}) vectors->upload(stream_);
     set_numbers(case_.numbers);
   }
 
@@ -187,6 +195,7 @@ class GroupRun {
   std::int64_t biases() const {
     return std::max(std::max(case_.problem.m, case_.problem.n) + 3, std::int64_t{1}) * case_.problem.groups;
   }
+  std::int64_t ld_scale_b() const { return scale_blocks(case_.problem.k) + 2; }
 
   Operands operands(const Rows& d, int amax) const {
     const Rows& c = case_.in_place ? d : c_;
@@ -202,6 +211,12 @@ class GroupRun {
                  .beta = case_.beta};
     const Epilogue& e = case_.problem.epilogue;
     if (e.bias != Bias::none) all.bias = bias_.device();
+    if (e.has_block_scales()) {
+      all.scale_a = static_cast<const float*>(scale_a_.device());
+      all.scale_b = static_cast<const float*>(scale_b_.device());
+      all.ld_scale_a = case_.problem.m + 3;
+      all.ld_scale_b = ld_scale_b();
+    }
     if (e.residual) {
       all.residual = residual_.device();
       all.ld_residual = residual_.ld;
@@ -234,6 +249,10 @@ class GroupRun {
     } else if (case_.problem.epilogue.bias == Bias::per_row && !case_.along_k()) {
       move(o.bias, first_row, bias_type(types.d));
     }
+    if (case_.problem.epilogue.has_block_scales()) {
+      o.scale_a += first_row;
+      o.scale_b += part.number * scale_blocks(case_.problem.n) * o.ld_scale_b;
+    }
     return o;
   }
 
@@ -241,7 +260,7 @@ class GroupRun {
   GroupCase case_;
   CUstream stream_;
   Rows a_, b_, c_, d_, alone_, residual_;
-  GuardedMatrix bias_, amax_;
+  GuardedMatrix bias_, amax_, scale_a_, scale_b_;
   DeviceBuffer numbers_;
 };
 

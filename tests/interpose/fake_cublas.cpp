@@ -44,7 +44,6 @@ extern "C" {
     return Noted{#name}(HOTGEMM_ARGUMENTS_##kind);              \
   }
 HOTGEMM_PRODUCTS(HOTGEMM_FAKE)
-HOTGEMM_POINTER_PRODUCTS(HOTGEMM_FAKE)
 
 cublasStatus_t cublasCreate_v2(cublasHandle_t* handle) {
   *handle = reinterpret_cast<cublasHandle_t>(new FakeHandle);

@@ -26,7 +26,6 @@ namespace bound {
 #define HOTGEMM_BOUND(name, kind, Int) \
   inline const auto name = (cublasStatus_t(*)(HOTGEMM_PARAMETERS_##kind(Int))) & ::name;
 HOTGEMM_PRODUCTS(HOTGEMM_BOUND)
-HOTGEMM_POINTER_PRODUCTS(HOTGEMM_BOUND)
 #undef HOTGEMM_BOUND
 }  // namespace bound
 

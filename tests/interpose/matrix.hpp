@@ -64,6 +64,12 @@ class Matrix {
   }
 
   void* at() const { return at_; }
+  /// An array in device memory with the address of each product's matrix.
+  void* const* array() const {
+    auto** const addresses = static_cast<void**>(allocate_on_device(static_cast<std::size_t>(batch_) * sizeof(void*)));
+    for (std::int64_t b = 0; b < batch_; ++b) addresses[b] = reinterpret_cast<void*>(address(b, 0, 0));
+    return addresses;
+  }
   cudaDataType type() const { return type_; }
   std::int64_t rows() const { return rows_; }
   std::int64_t cols() const { return cols_; }

@@ -175,11 +175,11 @@ TEST_F(PassedOn, EveryFunctionWithItsArguments) {
   const auto* bs = address<const void* const>(0x7000);
   const auto* cs = address<void* const>(0x8000);
   const auto f16 = CUDA_R_16F;
-  HOTGEMM_EXPECT(cublasGemmBatchedEx, 1, 2, 3, alpha, as, f16, 4, bs, f16, 5, beta, cs, f16, 6, 7, compute, algorithm);
-  HOTGEMM_EXPECT(cublasGemmBatchedEx_64, m64, n64, k64, alpha, as, f16, ld64, bs, f16, ld64 + 1, beta, cs, f16,
-                 ld64 + 2, std::int64_t{7}, compute, algorithm);
-  HOTGEMM_EXPECT(cublasHgemmBatched, 1, 2, 3, alpha, as, 4, bs, 5, beta, cs, 6, 7);
-  HOTGEMM_EXPECT(cublasHgemmBatched_64, m64, n64, k64, alpha, as, ld64, bs, ld64 + 1, beta, cs, ld64 + 2,
+  HOTGEMM_EXPECT(cublasGemmBatchedEx, 1, 2, 3, none, as, f16, 4, bs, f16, 5, none, cs, f16, 6, 7, compute, algorithm);
+  HOTGEMM_EXPECT(cublasGemmBatchedEx_64, m64, n64, k64, none, as, f16, ld64, bs, f16, ld64 + 1, none, cs, f16, ld64 + 2,
+                 std::int64_t{7}, compute, algorithm);
+  HOTGEMM_EXPECT(cublasHgemmBatched, 1, 2, 3, none, as, 4, bs, 5, none, cs, 6, 7);
+  HOTGEMM_EXPECT(cublasHgemmBatched_64, m64, n64, k64, none, as, ld64, bs, ld64 + 1, none, cs, ld64 + 2,
                  std::int64_t{7});
   HOTGEMM_EXPECT(cublasSgemmBatched, 1, 2, 3, alpha, as, 4, bs, 5, beta, cs, 6, 7);
   HOTGEMM_EXPECT(cublasSgemmBatched_64, m64, n64, k64, alpha, as, ld64, bs, ld64 + 1, beta, cs, ld64 + 2,

@@ -107,6 +107,54 @@ TEST_F(Served, Batches) {
   }
 }
 
+TEST_F(Served, BatchesByPointers) {
+  // The manual of cuBLAS asks for addresses at multiples of 16 bytes if k is a multiple of 8, and here for no
+  // alignment.
+  for (const auto& [type, k] : {std::pair(CUDA_R_16BF, 8), std::pair(CUDA_R_16F, 5)}) {
+    Product p{.op_a = CUBLAS_OP_T, .k = k, .batch = 3, .type = type, .type_c = type, .beta = 1};
+    p.allocate();
+    void* const* const a = p.a.array();
+    void* const* const b = p.b.array();
+    void* const* const c = p.c.array();
+    expect_served(p, [&] {
+      return bound::cublasGemmBatchedEx(handle_, p.op_a, p.op_b, p.m, p.n, p.k, &p.alpha, a, p.type, p.a.int_ld(), b,
+                                        p.type, p.b.int_ld(), &p.beta, c, p.type_c, p.c.int_ld(), p.batch,
+                                        CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    });
+    expect_served(p, [&] {
+      return bound::cublasGemmBatchedEx_64(handle_, p.op_a, p.op_b, p.m, p.n, p.k, &p.alpha, a, p.type, p.a.ld(), b,
+                                           p.type, p.b.ld(), &p.beta, c, p.type_c, p.c.ld(), p.batch,
+                                           CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    });
+  }
+}
+
+TEST_F(Served, BatchesByPointersOfOneType) {
+  Product h{.batch = 2, .type = CUDA_R_16F, .type_c = CUDA_R_16F, .alpha = 2, .beta = 1};
+  h.allocate();
+  Product s{.batch = 2, .type = CUDA_R_32F, .type_c = CUDA_R_32F, .alpha = 2, .beta = 1};
+  s.allocate();
+  const std::uint16_t alpha = half(h.alpha), beta = half(h.beta);
+  const auto calls = [&](const Product& p, auto function, auto wide, const void* factor, const void* of_c) {
+    void* const* const a = p.a.array();
+    void* const* const b = p.b.array();
+    void* const* const c = p.c.array();
+    return std::array<std::function<cublasStatus_t()>, 2>{
+        [=, &p, this] {
+          return function(handle_, p.op_a, p.op_b, p.m, p.n, p.k, factor, a, p.a.int_ld(), b, p.b.int_ld(), of_c, c,
+                          p.c.int_ld(), p.batch);
+        },
+        [=, &p, this] {
+          return wide(handle_, p.op_a, p.op_b, p.m, p.n, p.k, factor, a, p.a.ld(), b, p.b.ld(), of_c, c, p.c.ld(),
+                      p.batch);
+        }};
+  };
+  for (const auto& call : calls(h, bound::cublasHgemmBatched, bound::cublasHgemmBatched_64, &alpha, &beta))
+    expect_served(h, call);
+  for (const auto& call : calls(s, bound::cublasSgemmBatched, bound::cublasSgemmBatched_64, &s.alpha, &s.beta))
+    expect_served(s, call);
+}
+
 /// Calls a function of kind GEMM, and one of kind STRIDED, with sizes of type Int.
 template <class Int, class Gemm, class Strided>
 std::array<std::function<cublasStatus_t()>, 2> calls_of(cublasHandle_t handle, const Product& p, Gemm gemm,

@@ -92,6 +92,11 @@ TEST_F(AnchorCompile, PlansOfBatchesFindAKernelThatStaysInRegisters) {
   expect_some_in_registers(problems_with(" batch=16", kNoChains), 18);
 }
 
+TEST_F(AnchorCompile, PlansOfBatchesByPointersFindAKernelThatStaysInRegisters) {
+  most_ms_ *= 1.3;
+  expect_some_in_registers(problems_with(" batch=16,pointers", kNoChains), 58);
+}
+
 TEST_F(AnchorCompile, PlansOfGroupsFindAKernelThatStaysInRegisters) {
   most_ms_ *= 1.3;
   expect_some_in_registers(problems_with(" groups=16", kNoChains), 72);

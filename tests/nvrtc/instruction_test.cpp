@@ -68,12 +68,17 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) hotgemm_instructions(const 
     ptx::cp_async_bulk_tensor_2d_load(shared, map, 1, 2, barrier, 0x1000000000000000);
     ptx::cp_async_bulk_tensor_2d_multicast(shared, map, 1, 2, barrier, 3);
     ptx::cp_async_bulk_tensor_2d_multicast(shared, map, 1, 2, barrier, 3, 0x1000000000000000);
+    ptx::cp_async_bulk_tensor_4d_load(shared, map, 1, 2, 3, 4, barrier);
+    ptx::cp_async_bulk_tensor_4d_load(shared, map, 1, 2, 3, 4, barrier, 0x1000000000000000);
+    ptx::cp_async_bulk_tensor_4d_multicast(shared, map, 1, 2, 3, 4, barrier, 3);
+    ptx::cp_async_bulk_tensor_4d_multicast(shared, map, 1, 2, 3, 4, barrier, 3, 0x1000000000000000);
     ptx::mbarrier_arrive(barrier);
     ptx::mbarrier_arrive_cluster(ptx::mapa(barrier, ptx::cluster_ctarank() ^ 1));
   }
   if (!ptx::mbarrier_try_wait_parity(barrier, 0)) ptx::trap();
   ptx::fence_proxy_async();
   ptx::cp_async_bulk_tensor_2d_store(map, 1, 2, shared);
+  ptx::cp_async_bulk_tensor_4d_store(map, 1, 2, 3, 4, shared);
   ptx::cp_async_bulk_commit_group();
   ptx::cp_async_bulk_wait_group_read<1>();
   ptx::cp_async_bulk_wait_group<0>();

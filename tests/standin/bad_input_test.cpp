@@ -94,6 +94,11 @@ std::vector<Bad> bad_leading_dimensions() {
   return all;
 }
 
+void blocks_of(Problem& p) {
+  p.epilogue.scale_a = Scaling::block_1x128;
+  p.epilogue.scale_b = Scaling::block_128x128;
+}
+
 std::vector<Bad> bad_pointers() {
   return {
       {"a", kInvalid, {"a is null"}, [](Call& c) { c.operands.a = nullptr; }},
@@ -179,7 +184,16 @@ std::vector<Bad> unsupported_parts() {
                p.batch = 4;
                p.prepacked_b = true;
              }),
-      all_of("pointers", "batch of pointers", [](Problem& p) { p.batch_kind = BatchKind::pointers; }),
+      all_of("pointers to prepacked operands", "batch of prepacked operands",
+             [](Problem& p) {
+               p.batch_kind = BatchKind::pointers;
+               p.prepacked_b = true;
+             }),
+      all_of("groups by pointers", "a batch of groups",
+             [](Problem& p) {
+               p.groups = 8, p.group_kind = GroupKind::rows;
+               p.batch_kind = BatchKind::pointers;
+             }),
       all_of("groups along k of rows of A", "an A that is not transposed with groups along k",
              [](Problem& p) { p.groups = 8, p.group_kind = GroupKind::along_k, p.op_a = Op::n; }),
       all_of("groups along k of columns of B", "a transposed B with groups along k",
@@ -192,8 +206,24 @@ std::vector<Bad> unsupported_parts() {
              [](Problem& p) { p.groups = 8, p.group_kind = GroupKind::rows, p.prepacked_b = true; }),
       all_of("gate", "an auxiliary matrix with a gated epilogue",
              [](Problem& p) { p.epilogue.gate = Gate::halves, p.epilogue.aux = true; }),
-      all_of("blocks", "an epilogue with scaling block_1x128",
+      all_of("blocks of A alone", "an epilogue with scaling block_1x128 of A and none of B",
              [](Problem& p) { p.epilogue.scale_a = Scaling::block_1x128; }),
+      all_of("blocks of f16", "scales of blocks with A of type f16", blocks_of),
+      all_of("fast blocks", "scales of blocks with compute mode fast",
+             [](Problem& p) {
+               blocks_of(p);
+               p.types = kE4m3, p.types.mode = ComputeMode::fast;
+             }),
+      all_of("a batch of blocks", "scales of blocks with a batch",
+             [](Problem& p) {
+               blocks_of(p);
+               p.types = kE4m3, p.batch = 2;
+             }),
+      all_of("blocks by pointers", "scales of blocks with a batch",
+             [](Problem& p) {
+               blocks_of(p);
+               p.types = kE4m3, p.batch_kind = BatchKind::pointers;
+             }),
       all_of("bias of s32", "an epilogue with D of type s32",
              [](Problem& p) { p.types = kS8, p.epilogue.bias = Bias::per_column; }),
       all_of("packed A", "prepacked A of type f32", [](Problem& p) { p.types = kF32, p.prepacked_a = true; }),

@@ -4,6 +4,7 @@
 #include "standin/runtime_fixture.hpp"
 
 #include "config/class_key.hpp"
+#include "gpu/stream.hpp"
 
 #include <functional>
 #include <span>
@@ -26,7 +27,10 @@ TEST_F(BatchTest, ACallEqualsACallForEachProduct) {
   for (const char* problem :
        {"13 21 35 nn f16 batch=3", "70 72 64 nt bf16 batch=5", "40 24 48 tn f32 batch=2", "64 64 64 tt f16 batch=4",
         "33 48 64 nt s8 batch=3", "32 48 64 nt e4m3 batch=2", "40 40 40 nt tf32 batch=3", "16 64 4096 nt f16 batch=2",
-        "24 40 32 nt f16 batch=3 epilogue=bias+relu+residual", "9 8 0 nt f16 batch=3", "1 1 1 nn f16 batch=9"}) {
+        "24 40 32 nt f16 batch=3 epilogue=bias+relu+residual", "9 8 0 nt f16 batch=3", "1 1 1 nn f16 batch=9",
+        "70 72 64 nt bf16 batch=5,pointers", "13 21 35 nn f16 batch=3,pointers", "33 48 64 nt s8 batch=3,pointers",
+        "16 64 4096 nt f16 batch=2,pointers", "24 40 32 nt f16 batch=3,pointers epilogue=bias+relu+residual",
+        "9 8 0 nt f16 batch=3,pointers", "40 24 48 tn f32 batch=1,pointers"}) {
     for (const std::int64_t multiple : {std::int64_t{1}, std::int64_t{16}}) {
       BatchCase c = case_of(problem, multiple);
       c.alpha = 2;
@@ -98,6 +102,85 @@ TEST_F(BatchTest, NoOperandIsRepackedWhateverIsPinned) {
   BatchRun run(driver_, c, stream());
   context.pin(describe(c.problem, run.operands()), "wgmma_m64_n64_k64_c1_sn0_pp0_o1_s4_cm1_cn1_b1", "r1m_xa");
   EXPECT_EQ(run.difference(context), "");
+}
+
+TEST_F(BatchTest, BatchesByPointersUseTensorMapsAndLoadsByThreads) {
+  const auto config_of = [&](const char* workload) {
+    return context(Policy::estimate).plan(parse_workload(workload)).config();
+  };
+  EXPECT_EQ(config_of("256 256 256 nt f16 batch=16,pointers"), config_of("256 256 256 nt f16 batch=16"));
+  EXPECT_THAT(config_of("256 256 256 nt f16 batch=16,pointers align=2"), testing::HasSubstr("_th"));
+}
+
+TEST_F(BatchTest, AReplayReadsThePointersThatAreThereThen) {
+  Context& context = this->context(Policy::estimate);
+  for (const std::int64_t multiple : {std::int64_t{1}, std::int64_t{16}}) {
+    const BatchCase c = case_of("70 72 64 nt bf16 batch=5,pointers", multiple);
+    BatchRun run(driver_, c, stream());
+    run.upload(0);
+    context.gemm(stream(), c.problem, run.operands());  // plans
+    const OwnedGraph graph =
+        OwnedGraph::capture(driver_, stream(), [&] { context.gemm(stream(), c.problem, run.operands()); });
+    for (const std::int64_t turn : {0, 1, 3}) {
+      run.upload(turn);
+      graph.launch(stream());
+      EXPECT_EQ(run.difference_from(context), "") << turn;
+    }
+  }
+}
+
+TEST_F(BatchTest, AWrongArrayIsNamed) {
+  Context& context = this->context(Policy::estimate);
+  const BatchCase c = case_of("32 32 32 nt f16 batch=3,pointers");
+  BatchRun run(driver_, c, stream());
+  const auto expect_refused = [&](const std::vector<std::string>& parts, const std::function<void(Operands&)>& change) {
+    Operands operands = run.operands();
+    change(operands);
+    const std::size_t launches = standin().launches();
+    expect_thrown(ErrorCode::invalid_argument, parts, [&] { context.gemm(stream(), c.problem, operands); });
+    EXPECT_EQ(standin().launches(), launches);
+  };
+  expect_refused({"batch_a is null"}, [](Operands& o) { o.batch_a = nullptr; });
+  expect_refused({"batch_d is null"}, [](Operands& o) { o.batch_d = nullptr; });
+  expect_refused({"batch_c is null"}, [](Operands& o) { o.beta = 1, o.batch_c = nullptr; });
+  expect_refused({"b is set", "batch_b"}, [](Operands& o) { o.b = o.batch_b; });
+  expect_refused({"batch_b is not at a multiple of 8 bytes"}, [](Operands& o) {
+    o.batch_b = reinterpret_cast<const void* const*>(reinterpret_cast<std::uintptr_t>(o.batch_b) + 4);
+  });
+  expect_refused({"batch_align_a is 1", "at least 2"}, [](Operands& o) { o.batch_align_a = 1; });
+  expect_refused({"batch_align_d is 32"}, [](Operands& o) { o.batch_align_d = 32; });
+  expect_refused({"batch_align_c is 12"}, [](Operands& o) { o.batch_align_c = 12; });
+  expect_refused({"lda is 31"}, [](Operands& o) { o.lda = 31; });
+  expect_refused({"batch_c and batch_d are one array"}, [](Operands& o) {
+    o.beta = 1, o.ldc = o.ldd + 8;
+    o.batch_c = o.batch_d;
+  });
+  expect_refused({"batch_stride_a is set"}, [](Operands& o) { o.batch_stride_a = 1024; });
+}
+
+TEST_F(BatchTest, APromiseIsTheAlignmentClass) {
+  const BatchCase c = case_of("32 32 32 nt f16 batch=3,pointers");
+  BatchRun run(driver_, c, stream());
+  Operands o = run.operands();
+  o.batch_align_a = 0, o.batch_align_b = 4, o.batch_align_d = 8;
+  const Hints hints = describe(c.problem, o).hints;
+  EXPECT_EQ(hints.align_a, 16);
+  EXPECT_EQ(hints.align_b, 4);
+  EXPECT_EQ(hints.align_d, 8);
+  o.lda = 33;
+  EXPECT_EQ(describe(c.problem, o).hints.align_a, 2) << "rows are aligned no better";
+}
+
+TEST_F(BatchTest, ABatchByPointersHasTheRecordOfTheOthersUntilItIsTuned) {
+  const Workload strided = parse_workload("64 64 64 nt f16 batch=6"),
+                 pointers = parse_workload("64 64 64 nt f16 batch=6,pointers");
+  Context& context = this->context(Policy::tune);
+  EXPECT_EQ(context.tune(std::span(&strided, 1), quick_tuning(4)).at(0).failure, "");
+  EXPECT_EQ(context.plan(pointers).origin(), Origin::tuned);
+  EXPECT_EQ(context.plan(pointers).config(), context.plan(strided).config());
+  const std::vector<TuneResult> own = context.tune(std::span(&pointers, 1), quick_tuning(4));
+  EXPECT_EQ(own.at(0).failure, "");
+  EXPECT_GT(own.at(0).measured, 1);
 }
 
 TEST_F(BatchTest, AWrongDistanceIsNamed) {

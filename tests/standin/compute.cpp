@@ -136,10 +136,14 @@ class EpilogueOperands {
       : chain_(traits.epilogue),
         corruption_(corruption),
         gemm_(args),
-        scale_a_(
-            floats(epilogue.scale_a, chain_.scale_a != Scaling::none, chain_.scale_a == Scaling::tensor ? 1 : args.m)),
-        scale_b_(
-            floats(epilogue.scale_b, chain_.scale_b != Scaling::none, chain_.scale_b == Scaling::tensor ? 1 : args.n)),
+        scale_a_(chain_.has_block_scales()
+                     ? Matrix{epilogue.scale_a, extras.ld_scale_a, blocks(args.k), args.m, DType::f32}
+                     : floats(epilogue.scale_a, chain_.scale_a != Scaling::none,
+                              chain_.scale_a == Scaling::tensor ? 1 : args.m)),
+        scale_b_(chain_.has_block_scales()
+                     ? Matrix{epilogue.scale_b, extras.ld_scale_b, blocks(args.n), blocks(args.k), DType::f32}
+                     : floats(epilogue.scale_b, chain_.scale_b != Scaling::none,
+                              chain_.scale_b == Scaling::tensor ? 1 : args.n)),
         scale_d_(floats(epilogue.scale_d, chain_.scale_d, 1)),
         alpha_(floats(epilogue.alpha, epilogue.alpha != 0, 1)),
         beta_(floats(epilogue.beta, epilogue.beta != 0, 1)),
@@ -172,7 +176,13 @@ class EpilogueOperands {
   }
   float alpha() const { return alpha_.rows > 0 ? alpha_.load(0, 0) : gemm_.alpha; }
   float beta() const { return beta_.rows > 0 ? beta_.load(0, 0) : gemm_.beta; }
+  /// The scales of blocks of the elements of A and B at `l` of k; 1 if blocks have none.
+  float of_a(int row, int l) const { return chain_.has_block_scales() ? scale_a_.load(l / kScaleBlock, row) : 1; }
+  float of_b(int l, int col) const {
+    return chain_.has_block_scales() ? scale_b_.load(col / kScaleBlock, l / kScaleBlock) : 1;
+  }
   float scale(int row, int col) const {
+    if (chain_.has_block_scales()) return 1;
     const float a = scale_a_.rows > 0 ? scale_a_.load(0, chain_.scale_a == Scaling::tensor ? 0 : row) : 1;
     const float b = scale_b_.rows > 0 ? scale_b_.load(0, chain_.scale_b == Scaling::tensor ? 0 : col) : 1;
     return a * b;
@@ -213,6 +223,7 @@ class EpilogueOperands {
 
  private:
   bool is_matrix(int operand) const { return chain_.function.operand(operand) == FunctionOperand::matrix; }
+  static long long blocks(int elements) { return (elements + kScaleBlock - 1) / kScaleBlock; }
   static Matrix floats(std::uint64_t address, bool is_read, long long count) {
     return {address, count, is_read ? 1 : 0, count, DType::f32};
   }
@@ -227,12 +238,28 @@ class EpilogueOperands {
   unsigned product_;
 };
 
+/// Replaces the address of an array by that of the product's matrix.
+Outcome look_up(unsigned long long& address, unsigned product, const AddressSpace& space) {
+  if (address == 0) return Outcome::good;
+  const std::uint64_t at = address + product * sizeof(std::uint64_t);
+  if (at % sizeof(std::uint64_t) != 0) return Outcome::misaligned_address;
+  if (!space.contains(at, sizeof(std::uint64_t))) return Outcome::illegal_address;
+  address = *reinterpret_cast<const std::uint64_t*>(at);
+  return Outcome::good;
+}
+
 }  // namespace
 
 Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned product, const AddressSpace& space,
                  Corruption corruption, unsigned salt) {
   const GemmTraits& traits = kernel.traits;
   ProductArgs of_product(traits, node, product);
+  if (traits.pointers) {
+    GemmArgs& gemm = of_product.gemm = std::get<GemmArgs>(node.args);
+    for (unsigned long long* const address : {&gemm.a, &gemm.b, &gemm.c, &gemm.d}) {
+      if (const Outcome outcome = look_up(*address, product, space); outcome != Outcome::good) return outcome;
+    }
+  }
   if (traits.grouped) {
     const Outcome outcome = of_product.take_group(traits, node, product, space);
     if (outcome != Outcome::good) return outcome;
@@ -257,12 +284,18 @@ Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned prod
   if (corruption == Corruption::nothing) return Outcome::good;
   const float alpha = corruption == Corruption::no_alpha ? 1.0f : chain.alpha();
   const float beta = corruption == Corruption::no_beta ? 1.0f : chain.beta();
-  const std::vector<float> packed = pack_b(b, traits.op_b, args.n, args.k);
+  std::vector<float> packed = pack_b(b, traits.op_b, args.n, args.k);
+  for (std::size_t at = 0; traits.epilogue.has_block_scales() && at < packed.size(); ++at) {
+    const int panel = static_cast<int>(at / static_cast<std::size_t>(args.k * kPanel));
+    const int col = panel * kPanel + static_cast<int>(at % kPanel);
+    if (col < args.n) packed[at] *= chain.of_b(static_cast<int>(at / kPanel) % args.k, col);
+  }
   const bool zeros_matter =
       !std::all_of(packed.begin(), packed.end(), [](float value) { return std::isfinite(value); });
   std::vector<float> row(static_cast<std::size_t>(args.n));  // of the product, up to the bias
   for (int i = 0; i < args.m; ++i) {
-    const std::vector<Term> terms = terms_of_row(a, traits.op_a, i, args.k, zeros_matter);
+    std::vector<Term> terms = terms_of_row(a, traits.op_a, i, args.k, zeros_matter);
+    for (Term& term : terms) term.value *= chain.of_a(i, term.l);
     for (int j0 = 0; j0 < args.n; j0 += kPanel) {
       float sums[kPanel];
       accumulate(terms, packed.data() + static_cast<std::size_t>(j0) * static_cast<std::size_t>(args.k), sums);

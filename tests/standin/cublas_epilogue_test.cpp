@@ -78,6 +78,25 @@ TEST_F(CublasEpilogueTest, ADerivativeReadsTheAuxiliaryMatrix) {
   EXPECT_EQ(attributes.at(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD), static_cast<std::uint64_t>(set.ld_auxiliary));
 }
 
+TEST_F(CublasEpilogueTest, ScalesOfBlocksChangePlacesToo) {
+  const Workload problem = parse_workload("64 144 640 nt e4m3 epilogue=scale_a:block_1x128+scale_b:block_128x128+bias");
+  const OperandPool pool(driver_, problem, 1 << 16, 1 << 19);
+  CublasBaseline cublas(driver_);
+  fake_.version = 120900;
+  ASSERT_FALSE(cublas.lt_heuristics(problem, pool.sets(), 1, 0).empty());
+  cublas.default_gemm(problem, pool.sets(), 1, 0).launch(stream(), 0);
+  const EpilogueSet& set = pool.sets()[0].epilogue;
+  const auto& attributes = fake_.last.attributes;
+  EXPECT_EQ(attributes.at(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER), set.scale_b);
+  EXPECT_EQ(attributes.at(CUBLASLT_MATMUL_DESC_A_SCALE_MODE), CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F);
+  EXPECT_EQ(attributes.at(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER), set.scale_a);
+  EXPECT_EQ(attributes.at(CUBLASLT_MATMUL_DESC_B_SCALE_MODE), CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F);
+  EXPECT_EQ(set.ld_scale_a, 64) << "rows without gaps";
+  EXPECT_EQ(set.ld_scale_b, 8) << "a multiple of 4, for 5 blocks of k";
+  fake_.version = 120804;
+  EXPECT_TRUE(cublas.lt_heuristics(problem, pool.sets(), 1, 0).empty());
+}
+
 struct RivalCase {
   const char* problem;
   bool has_rival;
@@ -91,6 +110,10 @@ constexpr RivalCase kRivals[] = {
     {"64 64 64 nt bf16 epilogue=bias+aux+gelu", true},
     {"64 64 64 nt bf16 epilogue=dgelu", true},
     {"64 64 64 nt bf16 epilogue=residual", true},
+    {"64 64 128 nt e4m3 epilogue=scale_a:block_1x128+scale_b:block_128x128", true},
+    {"66 64 128 nt e4m3 epilogue=scale_a:block_1x128+scale_b:block_128x128", false},
+    {"64 64 128 nt e4m3 groups=2 epilogue=scale_a:block_1x128+scale_b:block_128x128", false},
+    {"64 64 128 nt e4m3*e4m3>e4m3 epilogue=scale_a:block_1x128+scale_b:block_128x128", false},
     {"64 64 64 nt bf16 epilogue=bias+residual", true},
     {"64 64 64 nt e4m3 epilogue=scale_a+scale_b+bias", true},
     {"64 64 64 nt e4m3*e4m3>e4m3 epilogue=scale_a+scale_d", true},

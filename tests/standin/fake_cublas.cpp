@@ -63,6 +63,20 @@ cublasStatus_t cublasGemmStridedBatchedEx(cublasHandle_t, cublasOperation_t, cub
   return run(default_stream, FakeCublas::kDefault);
 }
 
+cublasStatus_t cublasGemmBatchedEx(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void*,
+                                   const void* const first[], cudaDataType, int, const void* const second[],
+                                   cudaDataType, int, const void* beta, void* const d[], cudaDataType, int, int batch,
+                                   cublasComputeType_t, cublasGemmAlgo_t) {
+  fake.last = {.attributes = {},
+               .first = first,
+               .second = second,
+               .c = nullptr,
+               .d = d,
+               .batch = batch,
+               .beta = *static_cast<const float*>(beta)};
+  return run(default_stream, FakeCublas::kDefault);
+}
+
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) { return make(handle); }
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t) { return CUBLAS_STATUS_SUCCESS; }
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* desc, cublasComputeType_t, cudaDataType_t) {
@@ -84,9 +98,10 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasL
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* layout, cudaDataType, uint64_t, uint64_t, int64_t) {
   return make(layout);
 }
-cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t, cublasLtMatrixLayoutAttribute_t, const void*,
-                                                size_t) {
-  return CUBLAS_STATUS_SUCCESS;
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t, cublasLtMatrixLayoutAttribute_t attribute,
+                                                const void*, size_t) {
+  constexpr int kBatchMode = 8;
+  return attribute == kBatchMode && !fake.has_batch_mode ? CUBLAS_STATUS_INVALID_VALUE : CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t) { return CUBLAS_STATUS_SUCCESS; }
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* preference) { return make(preference); }
@@ -121,11 +136,16 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* 
   *written = sizeof(int);
   return CUBLAS_STATUS_SUCCESS;
 }
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void*, const void*,
-                              cublasLtMatrixLayout_t, const void*, cublasLtMatrixLayout_t, const void* beta,
-                              const void* c, cublasLtMatrixLayout_t, void*, cublasLtMatrixLayout_t,
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void*, const void* first,
+                              cublasLtMatrixLayout_t, const void* second, cublasLtMatrixLayout_t, const void* beta,
+                              const void* c, cublasLtMatrixLayout_t, void* d, cublasLtMatrixLayout_t,
                               const cublasLtMatmulAlgo_t* algorithm, void*, size_t, cudaStream_t stream) {
-  fake.last = {.attributes = attributes_of(desc), .c = c, .beta = *static_cast<const float*>(beta)};
+  fake.last = {.attributes = attributes_of(desc),
+               .first = first,
+               .second = second,
+               .c = c,
+               .d = d,
+               .beta = *static_cast<const float*>(beta)};
   return run(stream, number_of(*algorithm));
 }
 

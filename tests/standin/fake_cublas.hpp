@@ -16,10 +16,14 @@
 
 namespace hotgemm::standin {
 
-/// The description of a product of cuBLASLt.
+/// A product of cuBLASLt, or of cublasGemmBatchedEx.
 struct FakeProduct {
   std::map<int, std::uint64_t> attributes;  ///< the values of cublasLtMatmulDescAttributes_t that were set
+  const void* first = nullptr;              ///< the operands, or the arrays of a batch by pointers
+  const void* second = nullptr;
   const void* c = nullptr;
+  const void* d = nullptr;
+  int batch = 1;  ///< of cublasGemmBatchedEx
   float beta = 0;
 };
 
@@ -28,12 +32,13 @@ struct FakeCublas {
   static constexpr int kDefault = 0;  ///< the number of cuBLAS's default; algorithms of cuBLASLt count from 1
 
   void (*launch)(CUstream stream, int algorithm) = nullptr;
-  int algorithms = 3;     ///< that the heuristics return
-  int version = 130100;   ///< "13.1.0"
-  std::set<int> refused;  ///< algorithms that the check refuses
-  std::set<int> broken;   ///< algorithms that fail at their launch
-  int asked = 0;          ///< calls of the heuristics
-  FakeProduct last;       ///< that was launched
+  int algorithms = 3;          ///< that the heuristics return
+  int version = 130100;        ///< "13.1.0"
+  std::set<int> refused;       ///< algorithms that the check refuses
+  std::set<int> broken;        ///< algorithms that fail at their launch
+  bool has_batch_mode = true;  ///< false: as cuBLASLt before its batches by pointers
+  int asked = 0;               ///< calls of the heuristics
+  FakeProduct last;            ///< that was launched
 };
 
 /// Loads the library at `path` and makes hotgemm use it.

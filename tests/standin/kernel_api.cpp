@@ -1,10 +1,9 @@
 // Modules, functions and launches.
 
 #include "standin/api.hpp"
-#include "standin/encoded_map.hpp"
 #include "standin/expected_grid.hpp"
+#include "standin/mapped_matrix.hpp"
 #include "standin/node.hpp"
-#include "standin/stack.hpp"
 
 #include "shared/arch_limits.hpp"
 #include "shared/wgmma_config.hpp"
@@ -36,10 +35,6 @@ struct LaunchShape {
   unsigned long long threads() const { return 1ull * block.x * block.y * block.z; }
 };
 
-void expect(Ledger& ledger, bool good, const Function& function, const std::string& text) {
-  if (!good) ledger.violations.push_back(function.name + ": " + text);
-}
-
 void expect_matrix(Ledger& ledger, const Function& function, const char* name, long long ld, int rows, long long cols) {
   expect(ledger, rows <= 1 || ld >= cols, function, std::string("rows of ") + name + " overlap");
 }
@@ -51,45 +46,6 @@ void expect_within_limit(Ledger& ledger, const Function& function, const LaunchS
   expect(ledger, shape.grid.x <= static_cast<unsigned>(limit), function,
          std::to_string(shape.grid.x) + " blocks under a limit of " + std::to_string(limit) + " SMs");
   expect(ledger, !shape.programmatic, function, "occupies SMs beside the preceding kernel");
-}
-
-/// The matrix that a tensor map describes.
-struct MapContents {
-  unsigned long long address = 0;
-  long long ld = 0;
-  unsigned long long bytes = 0;  ///< of all rows; 0 if there are gaps between them
-};
-MapContents read_map(Ledger& ledger, const Function& function, const char* name, const TensorMap& map, DType element,
-                     const ExpectedBox& box, int rows, int cols, const Stack& stack) {
-  const auto found = standin::read_map(map.bytes);
-  expect(ledger, found.has_value(), function, std::string("the tensor map of ") + name + " was not encoded");
-  if (!found) return {};
-  expect(ledger,
-         found->rank == stack.rank && found->type == static_cast<CUtensorMapDataType>(element_type(element).tensor_map),
-         function, std::string("the tensor map of ") + name + " has another type or rank");
-  expect(ledger, found->sizes[0] == static_cast<unsigned>(cols) && stack.has_dimensions(*found, rows, element),
-         function, std::string("the tensor map of ") + name + " has other sizes, or is of other products");
-  expect(ledger, found->box[0] == box.x && found->box[1] == box.y && found->swizzle == box.swizzle, function,
-         std::string("the tensor map of ") + name + " has another box or swizzle");
-  const auto row_bytes = static_cast<unsigned long long>(cols) * static_cast<unsigned long long>(size_bytes(element));
-  const bool has_gaps = rows > 1 && found->strides[0] != row_bytes;
-  return {found->address, static_cast<long long>(found->strides[0]) / size_bytes(element),
-          has_gaps ? 0 : row_bytes * static_cast<unsigned long long>(rows)};
-}
-
-/// Reads the maps of A or B: the map of whole boxes, and the map of boxes for the remaining rows.
-MapContents read_maps(Ledger& ledger, const Function& function, const char* name, const TensorMap& whole,
-                      const TensorMap& rest, DType element, ExpectedBox box, int rows, int cols, const Stack& stack) {
-  const std::uint32_t left = box.leaves_rest ? static_cast<std::uint32_t>(rows) % box.y : 0;
-  const bool has_whole = !box.leaves_rest || static_cast<std::uint32_t>(rows) >= box.y;
-  std::optional<MapContents> contents;
-  if (has_whole) contents = read_map(ledger, function, name, whole, element, box, rows, cols, stack);
-  if (left == 0) return *contents;
-  box.y = left;
-  const MapContents of_rest = read_map(ledger, function, name, rest, element, box, rows, cols, stack);
-  expect(ledger, !contents || (contents->address == of_rest.address && contents->ld == of_rest.ld), function,
-         std::string("the two maps of ") + name + " are of different matrices");
-  return of_rest;
 }
 
 /// A launch that may start early prefetches small operands into L2, in whole chunks of 16 bytes. Other launches
@@ -117,8 +73,9 @@ GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape&
   const GemmKernel& kernel = function.kernel.gemm;
   GemmArgs gemm = args.gemm;
   const GemmTraits& traits = kernel.traits;
-  const unsigned rank_of_d = traits.batched && !traits.divides_rows() ? 3 : 2;
-  const unsigned rank_of_a = traits.along_k ? 4 : rank_of_d, rank_of_b = traits.along_k ? 4 : traits.batched ? 3 : 2;
+  const bool pointers = traits.pointers;
+  const unsigned batched = pointers ? 4 : traits.batched ? 3 : 2, rank_of_d = traits.divides_rows() ? 2 : batched;
+  const unsigned rank_of_a = traits.along_k ? 4 : rank_of_d, rank_of_b = traits.along_k ? 4 : batched;
   ExpectedBox box_of_a = kernel.boxes->a;
   if (traits.divides_rows()) box_of_a.leaves_rest = false;
   MapContents a, b;
@@ -126,18 +83,21 @@ GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape&
     const bool a_as_is = kernel.traits.op_a == Op::n, b_as_is = kernel.traits.op_b == Op::n;
     if (kernel.boxes->copies_a) {
       a = read_maps(ledger, function, "A", args.a, args.a_rest, kernel.traits.element, box_of_a,
-                    a_as_is ? gemm.m : gemm.k, a_as_is ? gemm.k : gemm.m, {batch.count, batch.stride_a, rank_of_a});
+                    a_as_is ? gemm.m : gemm.k, a_as_is ? gemm.k : gemm.m,
+                    {batch.count, batch.stride_a, rank_of_a, pointers});
     } else {
       a = {gemm.a, gemm.lda, 0};
     }
     if (kernel.boxes->copies_b) {
       b = read_maps(ledger, function, "B", args.b, args.b_rest, kernel.traits.element_b, kernel.boxes->b,
-                    b_as_is ? gemm.k : gemm.n, b_as_is ? gemm.n : gemm.k, {batch.count, batch.stride_b, rank_of_b});
+                    b_as_is ? gemm.k : gemm.n, b_as_is ? gemm.n : gemm.k,
+                    {batch.count, batch.stride_b, rank_of_b, pointers});
     } else {
       b = {gemm.b, gemm.ldb, 0};
     }
     gemm.lda = a.ld;
     gemm.ldb = b.ld;
+    if (pointers) a.address = gemm.a, b.address = gemm.b;
     expect(ledger, args.gemm.a == a.address && args.gemm.b == b.address, function, "the tensor maps are of others");
   }
   expect_prefetch(ledger, function, shape, args, a, b);
@@ -146,8 +106,9 @@ GemmArgs read_wgmma(Ledger& ledger, const Function& function, const LaunchShape&
   if (kernel.boxes->d) {
     const MapContents d =
         read_map(ledger, function, "D", args.d, kernel.traits.element_d, *kernel.boxes->d, gemm.m,
-                 kernel.traits.epilogue.columns_of_d(gemm.n), {batch.count, batch.stride_d, rank_of_d});
-    expect(ledger, d.address == gemm.d && d.ld == gemm.ldd, function, "the tensor map of D is of another matrix");
+                 kernel.traits.epilogue.columns_of_d(gemm.n), {batch.count, batch.stride_d, rank_of_d, pointers});
+    expect(ledger, (pointers || d.address == gemm.d) && d.ld == gemm.ldd, function,
+           "the tensor map of D is of another matrix");
   }
   return gemm;
 }
@@ -235,7 +196,7 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
     KernelNode node{.function = handle, .args = args, .batch = batch, .groups = groups};
     if (gemm.traits.is_fused())
       node.epilogue = part_of<Fused>(gemm, params[0], [](const auto& p) { return p.epilogue; });
-    if (gemm.traits.epilogue.has_extras()) {
+    if (gemm.traits.epilogue.takes_extras()) {
       node.extras = part_of<WithExtras>(gemm, params[0], [](const auto& p) { return p.extras; });
       expect(ledger, node.extras.product == 0, function, "launched with the number of a product");
     }

@@ -92,7 +92,11 @@ bool take(std::string_view& text, std::string_view tag) {
 
 Scaling take_scaling(std::string_view& text, std::string_view tag) {
   if (!take(text, tag)) return Scaling::none;
-  return take(text, "v") ? Scaling::vector : take(text, "t") ? Scaling::tensor : Scaling::none;
+  for (const auto& [kind, scaling] : {std::pair("v", Scaling::vector), std::pair("t", Scaling::tensor),
+                                      std::pair("r", Scaling::block_1x128), std::pair("s", Scaling::block_128x128)}) {
+    if (take(text, kind)) return scaling;
+  }
+  return Scaling::none;
 }
 
 /// Parses the word of a fused kernel's epilogue, "esavsbtbnauxrelures".
@@ -229,13 +233,17 @@ std::optional<GemmKernel> parse_gemm(std::string_view symbol) {
   const std::optional<Epilogue> epilogue = parse_epilogue(words.back());
   if (epilogue) words.pop_back();
   const bool masked = words.back() == "masked", along_k = words.back() == "groupk";
-  const bool grouped = masked || along_k || words.back() == "group", batched = grouped || words.back() == "batch";
+  const bool grouped = masked || along_k || words.back() == "group";
+  const bool pointers = words.back() == "pointers", batched = grouped || pointers || words.back() == "batch";
   if (batched) words.pop_back();
   if (words.size() < 2 + kTraitWords || words[0] != "hotgemm") return std::nullopt;
   const std::size_t traits_at = words.size() - kTraitWords;
   auto traits = parse_traits(words, traits_at);
   if (traits && epilogue) traits->epilogue = *epilogue;
-  if (traits) traits->batched = batched, traits->grouped = grouped, traits->masked = masked, traits->along_k = along_k;
+  if (traits) {
+    traits->batched = batched, traits->grouped = grouped, traits->masked = masked, traits->along_k = along_k;
+    traits->pointers = pointers;
+  }
   const auto fields = parse_fields(words, 2, traits_at);
   if (!traits || !fields) return std::nullopt;
   if (words[1] == "testsplit") return gemm_of_testsplit(*fields, *traits);

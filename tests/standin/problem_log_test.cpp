@@ -60,7 +60,7 @@ TEST_F(LoggedCallsTest, TheVariableNamesTheDirectoryAndTheOptionComesFirst) {
 TEST_F(LoggedCallsTest, AProblemThatIsRefusedIsNotLogged) {
   Context logged_context(logging());
   GemmCase c = small_case();
-  c.problem.batch_kind = BatchKind::pointers;
+  c.problem.types.b = DType::bf16;
   expect_thrown(ErrorCode::not_supported, {}, [&] { logged_context.gemm(stream(), c.problem, Operands{}); });
   EXPECT_TRUE(std::filesystem::is_empty(log_.path()));
 }

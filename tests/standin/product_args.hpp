@@ -77,7 +77,9 @@ struct ProductArgs {
       epilogue.auxiliary = moved(epilogue.auxiliary, group.begin * epilogue.ld_auxiliary, traits.element_d);
     }
     const Epilogue& e = traits.epilogue;
-    if (e.scale_a == Scaling::vector) epilogue.scale_a = moved(epilogue.scale_a, group.begin, DType::f32);
+    if (e.has_block_scales())
+      epilogue.scale_b = moved(epilogue.scale_b, group.number * extras.stride_scale_b, DType::f32);
+    if (e.scale_a >= Scaling::vector) epilogue.scale_a = moved(epilogue.scale_a, group.begin, DType::f32);
     if (e.bias == Bias::per_row) epilogue.bias = moved(epilogue.bias, group.begin, bias_type(traits.element_d));
     for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
       if (e.function.operand(i) == FunctionOperand::row)

@@ -1,5 +1,6 @@
 #include "config/matrix_map.hpp"
 
+#include "shared/address_place.hpp"
 #include "unit/plan_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -79,6 +80,28 @@ TEST(MatrixMap, SmallOperandsArePrefetchedWhole) {
   EXPECT_EQ(bytes(64, 64, 512, 512, 2), (PrefetchBytes{64 << 10, 64 << 10}));
   EXPECT_EQ(bytes(64, 64, 520, 520, 2), PrefetchBytes{}) << "more than 64 KiB for each block";
   EXPECT_EQ(bytes(0x7fffffff, 8, 0x7fffffff, 0x7fffffff), PrefetchBytes{});
+}
+
+TEST(MatrixMap, OfABatchByPointersReachesEveryAddress) {
+  const GemmTraits traits{.op_a = Op::n, .op_b = Op::t, .batched = true, .pointers = true};
+  const MatrixMaps maps = matrix_maps(WgmmaConfig{}, traits).value();
+  for (const TensorMapSpec& map : {maps.of_a(nullptr, 100, 64, 72), maps.of_b(address(4096), 200, 64, 72),
+                                   maps.d.value().of(address(8), 100, 200, 208)}) {
+    EXPECT_NO_THROW(validate(map));
+    EXPECT_EQ(map.rank, 4);
+    for (const std::uint64_t at :
+         {std::uint64_t{16}, std::uint64_t{0xffffff0}, std::uint64_t{0x10000000}, std::uint64_t{0x10000010},
+          std::uint64_t{0x7f03320004d0}, (std::uint64_t{1} << kAddressBits) - 16}) {
+      const AddressPlace place = place_of(at);
+      ASSERT_LT(static_cast<std::uint64_t>(place.chunk), map.sizes[2]);
+      ASSERT_LT(static_cast<std::uint64_t>(place.window), map.sizes[3]);
+      EXPECT_EQ(map.base + static_cast<std::uint64_t>(place.chunk) * map.strides[2] +
+                    static_cast<std::uint64_t>(place.window) * map.strides[3],
+                at);
+    }
+  }
+  EXPECT_FALSE(place_of(0x1008).is_valid());
+  EXPECT_EQ(maps.of_a(address(16), 100, 64, 72), maps.of_a(address(32), 100, 64, 72)) << "one map for all calls";
 }
 
 TEST(MatrixMap, OnlyWgmmaHasThem) {

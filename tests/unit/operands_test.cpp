@@ -41,7 +41,7 @@ TEST(Operands, TheCommonCallIsOneExpressionAndLeavesTheRestUnused) {
   EXPECT_NO_THROW(validate_fields(Problem{}, o));
 }
 
-TEST(Operands, AFieldThatNoKernelUsesIsRefusedByItsName) {
+TEST(Operands, ArraysAreForBatchesByPointers) {
   const void* const* matrices = nullptr;
   const void* address = device();
   matrices = &address;
@@ -51,12 +51,14 @@ TEST(Operands, AFieldThatNoKernelUsesIsRefusedByItsName) {
       {"batch_b", [&](Operands& o) { o.batch_b = matrices; }},
       {"batch_c", [&](Operands& o) { o.batch_c = matrices; }},
       {"batch_d", [&](Operands& o) { o.batch_d = &writable; }},
+      {"batch_align_a", [&](Operands& o) { o.batch_align_a = 8; }},
   };
   for (const auto& [name, set] : fields) {
     Operands o;
     set(o);
+    EXPECT_NO_THROW(validate_fields({.batch_kind = BatchKind::pointers}, o)) << name;
     const Refusal refusal = refusal_of([&] { validate_fields(Problem{}, o); });
-    EXPECT_EQ(refusal.code, ErrorCode::not_supported) << name;
+    EXPECT_EQ(refusal.code, ErrorCode::invalid_argument) << name;
     EXPECT_THAT(refusal.message, HasSubstr(" " + name + " ")) << name;
   }
 }
@@ -80,6 +82,8 @@ TEST(Operands, AFieldIsForAProblemWhoseEpilogueUsesIt) {
       {"scale_a", [](Operands& o) { o.scale_a = &device_float; }, {.scale_a = Scaling::vector}},
       {"scale_b", [](Operands& o) { o.scale_b = &device_float; }, {.scale_b = Scaling::tensor}},
       {"scale_d", [](Operands& o) { o.scale_d = &device_float; }, {.scale_d = true}},
+      {"ld_scale_a", [](Operands& o) { o.ld_scale_a = 8; }, {.scale_a = Scaling::block_1x128}},
+      {"ld_scale_b", [](Operands& o) { o.ld_scale_b = 8; }, {.scale_b = Scaling::block_128x128}},
   };
   for (const Field& field : fields) {
     Operands o;

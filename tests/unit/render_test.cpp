@@ -55,6 +55,7 @@ constexpr GoldenCase kGolden[] = {
     {"simt_m64_n64_k16_tm4_tn4", "8 8 8 nn f16 epilogue=scale_a+scale_b:vector+bias:row+aux+residual+scale_d+scalars"},
     {"wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1", "8 8 8 nt bf16 epilogue=bias+gelu_erf"},
     {"wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1", "8 8 8 nt bf16 groups=4"},
+    {"wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1", "8 8 8 nt bf16 batch=2,pointers"},
 };
 
 GemmTraits traits_of_text(const char* problem) { return traits_of(parse_workload(problem)); }

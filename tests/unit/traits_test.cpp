@@ -145,6 +145,14 @@ TEST(Traits, EachKindOfGroupsHasKernelsOfItsOwn) {
     const GemmTraits traits = traits_of(parse_workload(std::string("64 64 64 ") + text));
     EXPECT_TRUE(traits.grouped && traits.batched && !traits.divides_rows());
     EXPECT_EQ(to_string(traits), name);
+  }
+}
+
+TEST(Traits, BatchesByPointersHaveKernelsOfTheirOwn) {
+  for (const char* batch : {"batch=3,pointers", "batch=1,pointers"}) {
+    const GemmTraits traits = traits_of(parse_workload(std::string("64 64 64 nt bf16 ") + batch));
+    EXPECT_TRUE(traits.pointers && traits.batched);
+    EXPECT_EQ(to_string(traits), "bf16_f32_nt_a8b8d8_c0_pointers");
     EXPECT_EQ(traits_of(workload_of(traits, 64, 64, 64)), traits);
   }
 }
@@ -159,7 +167,7 @@ TEST(Traits, NoKernelTakesWhatIsNotSupported) {
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 acc=f32,fast")), Error);  // only FP8 has fast sums
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn bf16*f16>f32")), Error);
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn bf16*bf16>f32 c=bf16")), Error);
-  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 batch=2,pointers")), Error);
+  EXPECT_THROW(traits_of(parse_workload("64 64 64 nt f16 batch=1,pointers prepacked=b")), Error);
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nt f16 batch=2 prepacked=b")), Error);
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 epilogue=aux+relu+gated")), Error);
   EXPECT_THROW(traits_of(parse_workload("64 63 64 nn f16 epilogue=relu+gated")), Error);

@@ -140,6 +140,35 @@ TEST(WgmmaMenu, SumsOfEightBitsNeedKMajorOperandsAndPreciseOnesOfFp8Promotion) {
   EXPECT_FALSE(is_legal(config, GemmTraits{.op_b = Op::t}, arch_limits("sm_90a")));  // nothing to promote
 }
 
+TEST(WgmmaMenu, ScalesOfBlocksLeaveTheTilesThatTouchTwoBlocksOfColumns) {
+  const GemmTraits bare{.element = DType::e4m3, .element_d = DType::bf16, .op_b = Op::t, .vec_a = 16, .vec_b = 16};
+  GemmTraits scaled = bare;
+  scaled.epilogue = {.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128};
+  // Picks of records of large products.
+  for (const WgmmaConfig& config :
+       {WgmmaConfig{.block_m = 256, .block_n = 128, .block_k = 128, .promote = true},
+        WgmmaConfig{.block_m = 128, .block_n = 192, .block_k = 128, .promote = true},
+        WgmmaConfig{.block_m = 128, .block_n = 112, .block_k = 128, .promote = true},
+        WgmmaConfig{.block_m = 192, .block_n = 128, .block_k = 128, .consumers = 3, .promote = true}}) {
+    EXPECT_TRUE(is_legal(config, bare, arch_limits("sm_90a"))) << to_string(KernelConfig(config));
+    EXPECT_TRUE(is_legal(config, scaled, arch_limits("sm_90a"))) << to_string(KernelConfig(config));
+  }
+  const WgmmaConfig wide{.block_m = 128, .block_n = 176, .block_k = 128, .promote = true};
+  EXPECT_TRUE(is_legal(wide, bare, arch_limits("sm_90a")));
+  EXPECT_FALSE(is_legal(wide, scaled, arch_limits("sm_90a"))) << "a part of it may touch three blocks";
+  for (const WgmmaConfig& config : wgmma_menu(scaled)) {
+    if (config.transposed) continue;
+    for (int begin = 0; begin < 128 * config.block_n; begin += config.block_n) {
+      for (int consumer = 0; consumer < config.consumers; ++consumer) {
+        const int first = begin + config.first_col(consumer), last = first + config.consumer_n() - 1;
+        ASSERT_LT(last / 128 - first / 128, config.scale_columns()) << to_string(KernelConfig(config));
+        ASSERT_EQ(first % config.scale_grain(), 0) << to_string(KernelConfig(config));
+      }
+    }
+  }
+  EXPECT_GE(wgmma_menu(scaled).size(), wgmma_menu(bare).size() / 2);
+}
+
 TEST(WgmmaMenu, HoldsEveryAnchor) {
   for_each_traits([](const GemmTraits& traits) {
     const std::vector<WgmmaConfig> menu = wgmma_menu(traits);

@@ -84,8 +84,11 @@ class FusedReference {
         exact_(problem),
         set_(set),
         seed_(seed),
-        scale_a_(driver, DType::f32, set.epilogue.scale_a, is_vector(problem.epilogue.scale_a) ? problem.m : 1),
-        scale_b_(driver, DType::f32, set.epilogue.scale_b, is_vector(problem.epilogue.scale_b) ? problem.n : 1),
+        scale_a_(driver, DType::f32, set.epilogue.scale_a,
+                 count(problem.epilogue.scale_a, problem.m,
+                       (scale_blocks(problem.k) - 1) * set.epilogue.ld_scale_a + problem.m)),
+        scale_b_(driver, DType::f32, set.epilogue.scale_b,
+                 count(problem.epilogue.scale_b, problem.n, scale_blocks(problem.n) * set.epilogue.ld_scale_b)),
         scale_d_(driver, DType::f32, set.epilogue.scale_d, 1),
         bias_(driver, bias_type(problem.types.d), set.epilogue.bias,
               problem.epilogue.bias == Bias::per_row ? problem.m : problem.n),
@@ -94,7 +97,7 @@ class FusedReference {
     // Sums of check data are exact in every type, so the error is that of the chain.
     exact_.types = uniform_types(DType::f32);
     exact_.types.d = problem.types.d;
-    exact_.k = 1;
+    exact_.k = has_blocks() ? scale_blocks(problem.k) : 1;  // those of blocks are rounded when they are added
     exact_.epilogue.function = {};
   }
 
@@ -108,7 +111,8 @@ class FusedReference {
     const int i = static_cast<int>(row), j = static_cast<int>(col);
     const GateColumns columns =
         e.is_gated() ? gate_columns(e.gate, j, static_cast<int>(columns_of_d(problem_))) : GateColumns{j, j};
-    const double product = this->product(i, columns.gate);
+    double product = this->product(i, columns.gate), magnitude = std::abs(product);
+    if (has_blocks()) add_blocks(i, j, product, magnitude);
     emulate::EpilogueElement at{.scale = scale(row, columns.gate), .bias = bias(row, columns.gate)};
     if (e.is_gated()) {
       const double other = this->product(i, columns.other);
@@ -119,7 +123,7 @@ class FusedReference {
     if (e.reads_auxiliary()) at.auxiliary = auxiliary_.at(col);
     at.low = static_cast<double>(set_.epilogue.clamp_low), at.high = static_cast<double>(set_.epilogue.clamp_high);
     if (e.scale_d) at.scale_d = scale_d_.at(0);
-    return emulate::fused_element(exact_, product, std::abs(product), double{kAlpha}, at);
+    return emulate::fused_element(exact_, product, magnitude, double{kAlpha}, at);
   }
 
  private:
@@ -130,7 +134,8 @@ class FusedReference {
   /// The factors of scale_a and scale_b, and the bias, at an element of the product.
   double scale(std::int64_t row, std::int64_t col) const {
     const auto factor = [](const HostNumbers& numbers, Scaling scaling, std::int64_t index) {
-      return scaling == Scaling::none ? 1 : numbers.at(is_vector(scaling) ? index : 0);
+      if (scaling == Scaling::none || scaling > Scaling::vector) return 1.0;  // those of blocks are in the product
+      return numbers.at(is_vector(scaling) ? index : 0);
     };
     return factor(scale_a_, problem_.epilogue.scale_a, row) * factor(scale_b_, problem_.epilogue.scale_b, col);
   }
@@ -138,7 +143,24 @@ class FusedReference {
     const Bias kind = problem_.epilogue.bias;
     return kind == Bias::none ? 0 : bias_.at(kind == Bias::per_row ? row : col);
   }
+  bool has_blocks() const { return problem_.epilogue.has_block_scales(); }
+  /// The product with scales of blocks, and the sum of its summands' absolute values.
+  void add_blocks(int i, int j, double& product, double& magnitude) const {
+    const int k = static_cast<int>(problem_.k), stride = check_stride(k);
+    product = magnitude = 0;
+    for (int l = check_first_k(seed_, i, stride); l < k; l += stride) {
+      const std::int64_t block = l / kScaleBlock;
+      const double term = double{kAlpha} * check_value_a(seed_, i, l, stride) * check_value_b(seed_, l, j) *
+                          scale_a_.at(block * set_.epilogue.ld_scale_a + i) *
+                          scale_b_.at(j / kScaleBlock * set_.epilogue.ld_scale_b + block);
+      product += term;
+      magnitude += std::abs(term);
+    }
+  }
   static bool is_vector(Scaling scaling) { return scaling == Scaling::vector; }
+  static std::int64_t count(Scaling scaling, std::int64_t all, std::int64_t of_blocks) {
+    return scaling > Scaling::vector ? of_blocks : is_vector(scaling) ? all : 1;
+  }
 
   const Workload& problem_;
   Problem exact_;
@@ -171,7 +193,11 @@ OperandSet product_of(const Problem& p, OperandSet set, std::int64_t product) {
   move(set.epilogue.auxiliary, set.epilogue.stride_auxiliary);
   if (set.group_kind != GroupKind::rows && set.group_kind != GroupKind::masked_rows) return set;
   const auto first = static_cast<CUdeviceptr>(product * p.m);  // row of the group
-  if (p.epilogue.scale_a == Scaling::vector) set.epilogue.scale_a += first * sizeof(float);
+  if (p.epilogue.scale_a >= Scaling::vector) set.epilogue.scale_a += first * sizeof(float);
+  if (p.epilogue.has_block_scales()) {
+    set.epilogue.scale_b +=
+        static_cast<CUdeviceptr>(product * scale_blocks(p.n) * set.epilogue.ld_scale_b) * sizeof(float);
+  }
   if (p.epilogue.bias == Bias::per_row)
     set.epilogue.bias += first * static_cast<CUdeviceptr>(size_bytes(bias_type(p.types.d)));
   return set;

@@ -6,6 +6,7 @@
 #include "config/prepacked.hpp"
 #include "config/problem_text.hpp"
 #include "config/traits.hpp"
+#include "config/work.hpp"
 #include "ladder/rung_name.hpp"
 #include "runtime/validate.hpp"
 
@@ -143,8 +144,8 @@ std::vector<Sizes> sizes_of(const LadderOptions& options) {
 
 /// True if `problem` asks for a product and nothing else. The ladder runs no other.
 bool is_plain(const Problem& problem) {
-  return problem.batch == 1 && problem.groups == 0 && problem.epilogue == Epilogue{} && !is_prepacked(problem) &&
-         problem.sm_limit == 0 && problem.order == SumOrder::any;
+  return is_one_product(problem) && problem.epilogue == Epilogue{} && !is_prepacked(problem) && problem.sm_limit == 0 &&
+         problem.order == SumOrder::any;
 }
 
 /// True if the rung's kernel computes `problem`, which is plain.

@@ -6,8 +6,8 @@ The names are those of the header without `hotgemm_`. Nothing is opened before `
 from __future__ import annotations
 
 import ctypes
-from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t, c_uint32,
-                    c_uint64, c_void_p)
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int16, c_int32, c_int64, c_size_t,
+                    c_uint32, c_uint64, c_void_p)
 
 from . import _errors, _library
 
@@ -75,7 +75,9 @@ class Operands(Sized):
                 ("workspace", c_void_p), ("workspace_bytes", c_size_t), ("group_offsets", c_void_p),
                 ("function_operands", c_void_p * 4), ("clamp_low", c_float), ("clamp_high", c_float),
                 ("amax", c_void_p), ("ld_function_operands", c_int64 * 4),
-                ("batch_stride_function_operands", c_int64 * 4), ("group_counts", c_void_p), ("batch_stride_bias", c_int64)]
+                ("batch_stride_function_operands", c_int64 * 4), ("group_counts", c_void_p), ("batch_stride_bias", c_int64),
+                ("batch_align_a", c_int16), ("batch_align_b", c_int16), ("batch_align_c", c_int16), ("batch_align_d", c_int16),
+                ("ld_scale_a", c_int64), ("ld_scale_b", c_int64)]
     INIT = {"alpha": 1.0}
 
 

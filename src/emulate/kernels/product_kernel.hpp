@@ -30,7 +30,7 @@ struct Widths {
 
 /// A kernel for several products: of a batch, or of groups.
 template <bool kGrouped, KernelTypes kTypes, auto kConfig, Widths kWidths, bool kReadsC, Op kOpB = Op::t,
-          Epilogue kEpilogue = Epilogue{}>
+          Epilogue kEpilogue = Epilogue{}, bool kPointers = false>
 GemmKernel product_kernel() {
   constexpr GemmTraits kTraits{.element = kTypes.element,
                                .accumulator = kTypes.accumulator,
@@ -43,7 +43,8 @@ GemmKernel product_kernel() {
                                .vec_d = kWidths.d,
                                .epilogue = kEpilogue,
                                .batched = true,
-                               .grouped = kGrouped};
+                               .grouped = kGrouped,
+                               .pointers = kPointers};
   return kernel_of<kTraits, kConfig>();
 }
 

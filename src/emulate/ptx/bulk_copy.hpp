@@ -39,21 +39,40 @@ HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_multicast(u32 shared, const TensorMa
 }
 
 HOTGEMM_DEVICE void cp_async_bulk_tensor_3d_load(u32 shared, const TensorMap& map, int x, int y, int z, u32 barrier) {
-  emulate::load_tensor(shared, map, {x, y, z, 3}, barrier);
+  emulate::load_tensor(shared, map, {x, y, z, 0, 3}, barrier);
 }
 HOTGEMM_DEVICE void cp_async_bulk_tensor_3d_load(u32 shared, const TensorMap& map, int x, int y, int z, u32 barrier,
                                                  u64 policy) {
   static_cast<void>(policy);  // a hint
-  emulate::load_tensor(shared, map, {x, y, z, 3}, barrier);
+  emulate::load_tensor(shared, map, {x, y, z, 0, 3}, barrier);
 }
 HOTGEMM_DEVICE void cp_async_bulk_tensor_3d_multicast(u32 shared, const TensorMap& map, int x, int y, int z,
                                                       u32 barrier, u16 blocks) {
-  emulate::load_tensor_multicast(shared, map, {x, y, z, 3}, barrier, blocks);
+  emulate::load_tensor_multicast(shared, map, {x, y, z, 0, 3}, barrier, blocks);
 }
 HOTGEMM_DEVICE void cp_async_bulk_tensor_3d_multicast(u32 shared, const TensorMap& map, int x, int y, int z,
                                                       u32 barrier, u16 blocks, u64 policy) {
   static_cast<void>(policy);
-  emulate::load_tensor_multicast(shared, map, {x, y, z, 3}, barrier, blocks);
+  emulate::load_tensor_multicast(shared, map, {x, y, z, 0, 3}, barrier, blocks);
+}
+
+HOTGEMM_DEVICE void cp_async_bulk_tensor_4d_load(u32 shared, const TensorMap& map, int x, int y, int z, int w,
+                                                 u32 barrier) {
+  emulate::load_tensor(shared, map, {x, y, z, w, 4}, barrier);
+}
+HOTGEMM_DEVICE void cp_async_bulk_tensor_4d_load(u32 shared, const TensorMap& map, int x, int y, int z, int w,
+                                                 u32 barrier, u64 policy) {
+  static_cast<void>(policy);  // a hint
+  emulate::load_tensor(shared, map, {x, y, z, w, 4}, barrier);
+}
+HOTGEMM_DEVICE void cp_async_bulk_tensor_4d_multicast(u32 shared, const TensorMap& map, int x, int y, int z, int w,
+                                                      u32 barrier, u16 blocks) {
+  emulate::load_tensor_multicast(shared, map, {x, y, z, w, 4}, barrier, blocks);
+}
+HOTGEMM_DEVICE void cp_async_bulk_tensor_4d_multicast(u32 shared, const TensorMap& map, int x, int y, int z, int w,
+                                                      u32 barrier, u16 blocks, u64 policy) {
+  static_cast<void>(policy);
+  emulate::load_tensor_multicast(shared, map, {x, y, z, w, 4}, barrier, blocks);
 }
 
 HOTGEMM_DEVICE void cp_async_bulk_tensor_4d_load(u32 shared, const TensorMap& map, int x, int y, int z, int w,
@@ -69,7 +88,10 @@ HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_store(const TensorMap& map, int x, i
   emulate::store_tensor(map, {x, y}, shared);
 }
 HOTGEMM_DEVICE void cp_async_bulk_tensor_3d_store(const TensorMap& map, int x, int y, int z, u32 shared) {
-  emulate::store_tensor(map, {x, y, z, 3}, shared);
+  emulate::store_tensor(map, {x, y, z, 0, 3}, shared);
+}
+HOTGEMM_DEVICE void cp_async_bulk_tensor_4d_store(const TensorMap& map, int x, int y, int z, int w, u32 shared) {
+  emulate::store_tensor(map, {x, y, z, w, 4}, shared);
 }
 HOTGEMM_DEVICE void cp_async_bulk_commit_group() { emulate::bulk_stores().commit(emulate::this_thread()); }
 template <int kPending>

@@ -40,6 +40,9 @@ HOTGEMM_DEVICE u32 ld_global_unchanged_u16_if(u64 address, bool condition) {
 HOTGEMM_DEVICE u32 ld_global_unchanged_b32_if(u64 address, bool condition) {
   return condition ? ld_global_b32(address) : 0u;
 }
+HOTGEMM_DEVICE u64 ld_global_unchanged_b64_if(u64 address, bool condition) {
+  return condition ? emulate::load_global<u64>(emulate::Instruction::ld_global_b64, address) : 0u;
+}
 HOTGEMM_DEVICE u32 ld_global_u16(u64 address) { return ld_global_b16(address); }
 HOTGEMM_DEVICE u32 ld_global_u16_if(u64 address, bool condition) { return condition ? ld_global_b16(address) : 0u; }
 HOTGEMM_DEVICE u32 ld_global_b32_if(u64 address, bool condition) { return condition ? ld_global_b32(address) : 0u; }

@@ -1,0 +1,52 @@
+#pragma once
+
+// The scales of blocks of A and B, f32 in device memory: by them the sum over a block of k is multiplied before it is
+// added to the sums of the blocks in front. Operands has their layout.
+
+#include "ptx/element.hpp"
+#include "ptx/memory.hpp"
+#include "shared/gemm_args.hpp"
+#include "shared/gemm_traits.hpp"
+#include "shared/tile_layout.hpp"  // min_of
+
+namespace hotgemm {
+
+/// The scales of a product's blocks. Rows, columns and blocks beyond the edges have the scales of the last ones: what
+/// is computed with them is zero, or not stored.
+class BlockScales {
+ public:
+  /// `args` is the parameter of a kernel for one product, or one like it.
+  template <class Args>
+  HOTGEMM_DEVICE BlockScales(const Args& args, const GemmArgs& gemm)
+      : BlockScales(static_cast<const Fused<Args>&>(args).epilogue, static_cast<const WithExtras<Args>&>(args).extras,
+                    gemm) {}
+  /// `gemm` are the sizes of the product.
+  HOTGEMM_DEVICE BlockScales(const EpilogueArgs& epilogue, const ExtraArgs& extras, const GemmArgs& gemm)
+      : a_(epilogue.scale_a),
+        b_(epilogue.scale_b),
+        ld_a_(extras.ld_scale_a),
+        ld_b_(extras.ld_scale_b),
+        last_row_(gemm.m - 1),
+        last_columns_((gemm.n - 1) / kScaleBlock),
+        last_block_((gemm.k - 1) / kScaleBlock) {}
+
+  /// That of a row of A in block `block` of k.
+  HOTGEMM_DEVICE float of_row(int row, int block) const {
+    return at(a_, min_of(block, last_block_) * ld_a_ + min_of(row, last_row_));
+  }
+  /// That of the block of B with number `columns` in block `block` of k.
+  HOTGEMM_DEVICE float of_columns(int columns, int block) const {
+    return at(b_, min_of(columns, last_columns_) * ld_b_ + min_of(block, last_block_));
+  }
+
+ private:
+  static HOTGEMM_DEVICE float at(u64 numbers, i64 index) {
+    return ptx::float_of(ptx::ld_global_b32(numbers + static_cast<u64>(index) * sizeof(float)));
+  }
+
+  u64 a_, b_;
+  i64 ld_a_, ld_b_;
+  int last_row_, last_columns_, last_block_;
+};
+
+}  // namespace hotgemm
