@@ -44,7 +44,8 @@ void find_plan(benchmark::State& state) {
   for (auto _ : state) {
     const ReadGuard reading;
     const PlanTable::Slot* slot = full.table.find(full.keys[i]);
-    benchmark::DoNotOptimize(slot->entry.is_unreserved);
+    bool is_unreserved = slot->entry.is_unreserved;
+    benchmark::DoNotOptimize(is_unreserved);
     benchmark::DoNotOptimize(slot->entry.plan.get());
     if (++i == full.keys.size()) i = 0;
   }

@@ -78,8 +78,8 @@ TEST_F(BlockScalesOnGpu, AGroupedCallEqualsACallForEachGroup) {
   unsigned seed = 1;
   for (const char* bare : {"1300 272 640 nt e4m3 groups=5", "480 144 128 nn e4m3 groups=6",
                            "700 2048 512 nt e4m3 groups=64", "90 16 0 nt e4m3 groups=3"}) {
-    GroupCase c{.problem = parse_problem(std::string(bare) + kBlocks), .offsets = {}, .multiple = 16, .alpha = 2};
-    c.offsets = drawn_offsets(c.problem.groups, c.problem.m, ++seed);
+    GroupCase c{.problem = parse_problem(std::string(bare) + kBlocks), .numbers = {}, .multiple = 16, .alpha = 2};
+    c.numbers = drawn_offsets(c.problem.groups, c.problem.m, ++seed);
     SCOPED_TRACE(c.text());
     EXPECT_EQ(GroupRun(driver(), c, stream()).difference(gpu().context()), "");
   }

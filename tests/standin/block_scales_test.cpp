@@ -44,9 +44,9 @@ TEST_F(BlockScalesTest, TensorCoresPromoteSumsWithPartsOfTheChainBehindThem) {
 TEST_F(BlockScalesTest, GroupsHaveScalesOfTheirOwn) {
   for (const char* problem : {"96 136 200 nt e4m3 groups=4", "40 300 130 nn e4m3 groups=3"}) {
     GroupCase c{.problem = parse_problem(std::string(problem) + " epilogue=scale_a:block_1x128+scale_b:block_128x128"),
-                .offsets = {},
+                .numbers = {},
                 .multiple = 16};
-    c.offsets = drawn_offsets(c.problem.groups, c.problem.m, 5);
+    c.numbers = drawn_offsets(c.problem.groups, c.problem.m, 5);
     SCOPED_TRACE(c.text());
     EXPECT_EQ(GroupRun(driver_, c, stream()).difference(context(Policy::estimate)), "");
   }
