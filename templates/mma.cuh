@@ -23,6 +23,7 @@
 #include "shared/gemm_args.hpp"
 #include "shared/mma_config.hpp"
 #include "shared/tile_order.hpp"
+#include "word_exchange.cuh"
 
 namespace hotgemm {
 
@@ -405,8 +406,8 @@ class MmaGemm {
       u32 words[4];
 #pragma unroll
       for (int w = 0; w < 4; ++w) words[w] = first + w < kRows ? result_word(op, first + w) : 0;
-      exchange<1>(words);
-      exchange<2>(words);
+      exchange<1>(words, lane_);
+      exchange<2>(words, lane_);
       if constexpr (Op::kMayReadD) ptx::bar_warp_sync(~0u);  // other lanes have read these rows of D
       const int index = first + lane_ % 4;
       if (first + 4 > kRows && index >= kRows) continue;
@@ -423,28 +424,6 @@ class MmaGemm {
     const Element2d place = accumulator_element(lane_, at.half * 2);
     return result_pair(op, accumulator_row(at.block) + place.row, accumulator_col(at.column) + place.col,
                        sum(at.block, at.column, at.half * 2), sum(at.block, at.column, at.half * 2 + 1));
-  }
-
-  static HOTGEMM_DEVICE void swap(u32& x, u32& y) {
-    const u32 old = x;
-    x = y;
-    y = old;
-  }
-
-  /// One step of the transposition in shared/fragment.hpp.
-  template <int kDistance>
-  HOTGEMM_DEVICE void exchange(u32 (&words)[4]) const {
-#pragma unroll
-    for (int w = 0; w < 4; ++w) {
-      if ((w & kDistance) != 0) continue;
-      const bool gives_first = exchanged_word(lane_, w, kDistance) == w;
-      u32 given = words[w + kDistance], kept = words[w];
-      if (gives_first) swap(given, kept);
-      u32 taken = ptx::shfl_sync_bfly_b32(given, kDistance, 0x1f, ~0u);
-      if (gives_first) swap(taken, kept);
-      words[w] = kept;
-      words[w + kDistance] = taken;
-    }
   }
 
   const GemmArgs& args_;

@@ -18,7 +18,6 @@ struct BoxPlace {
   int z = 0;
   int w = 0;
   int rank = 2;
-  int w = 0;
 };
 
 /// A copy of a box from global memory to the shared memory of one block. A barrier of that block counts the bytes. The

@@ -98,16 +98,6 @@ const void* const* array(CUdeviceptr address) { return reinterpret_cast<const vo
 constexpr auto kLayoutBatchMode = static_cast<cublasLtMatrixLayoutAttribute_t>(8);
 constexpr std::uint32_t kPointerArrays = 1;
 
-/// The addresses that cuBLASLt takes: those of the arrays in a batch by pointers.
-OperandSet with_arrays(OperandSet set) {
-  if (set.pointers.d == 0) return set;
-  set.a = set.pointers.a;
-  set.b = set.pointers.b;
-  set.c = set.pointers.c;
-  set.d = set.pointers.d;
-  return set;
-}
-
 static_assert(static_cast<int>(CudaType::r_32f) == CUDA_R_32F && static_cast<int>(CudaType::r_16f) == CUDA_R_16F);
 static_assert(static_cast<int>(CudaType::r_8i) == CUDA_R_8I && static_cast<int>(CudaType::r_32i) == CUDA_R_32I);
 static_assert(static_cast<int>(CudaType::r_16bf) == CUDA_R_16BF);
@@ -299,7 +289,7 @@ struct CublasBaseline::Matmul {
   void launch(const cublasLtMatmulAlgo_t& algorithm, CUstream stream, int index) const {
     const Functions& f = baseline->functions;
     const auto at = static_cast<std::size_t>(index);
-    const OperandSet set = with_arrays(sets[at]);
+    const OperandSet set = sets[at].with_arrays();
     const cublasStatus_t status =
         f.cublasLtMatmul(baseline->lt, operations[at], scalars.alpha(), pointer(set.b), first, pointer(set.a), second,
                          scalars.beta(), pointer(reads_c ? set.c : set.d), c, mutable_pointer(set.d), d, &algorithm,

@@ -62,6 +62,14 @@ struct OperandSet {
   std::int64_t stride_d = 0;
   EpilogueSet epilogue;
   PointerSet pointers;  ///< to the matrices above
+
+  /// Of a batch by pointers the same with the addresses of the arrays, which cuBLAS takes.
+  OperandSet with_arrays() const {
+    OperandSet set = *this;
+    if (pointers.d == 0) return set;
+    set.a = pointers.a, set.b = pointers.b, set.c = pointers.c, set.d = pointers.d;
+    return set;
+  }
 };
 
 }  // namespace hotgemm

@@ -32,7 +32,7 @@ void expect_right(const GemmKernel& kernel, const Size& size, std::uint64_t seed
     const Groups groups = make_groups(c, size.offsets);
     const GemmRun run = run_gemm(kernel, groups.whole, groups.matrices, seed);
     EXPECT_TRUE(run.report.findings.empty()) << text(run.report.findings);
-    EXPECT_EQ(first_wrong(groups, run.d, run.auxiliary), "");
+    EXPECT_EQ(first_wrong(groups, run), "");
     return;
   }
   const GemmMatrices matrices = make_matrices(c);

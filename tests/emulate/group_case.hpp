@@ -55,6 +55,13 @@ inline HostMatrix columns_of(const HostMatrix& all, std::int64_t begin, std::int
   return some;
 }
 
+/// Copies the operands of a function that are no matrices.
+inline void copy_function_operands(const GemmMatrices& from, GemmMatrices& to, const Epilogue& e) {
+  for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+    if (e.function.operand(i) != FunctionOperand::matrix) to.function_operands[i] = from.function_operands[i];
+  }
+}
+
 /// Calls use(vector) for each of the vectors over rows that `m` has.
 template <class Use>
 void for_each_row_vector(GemmMatrices& m, const Epilogue& e, const Use& use) {
@@ -75,6 +82,10 @@ inline GemmMatrices matrices_of(const GemmMatrices& all, const GemmMatrices& own
   for (HostMatrix GemmMatrices::*member :
        {&GemmMatrices::a, &GemmMatrices::c, &GemmMatrices::d, &GemmMatrices::residual, &GemmMatrices::auxiliary}) {
     m.*member = rows_of(all.*member, begin, rows);
+  }
+  for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+    if (e.function.operand(i) == FunctionOperand::matrix)
+      m.function_operands[i] = rows_of(all.function_operands[i], begin, rows);
   }
   if (e.has_block_scales()) m.scale_a = columns_of(all.scale_a, begin, rows);
   for_each_row_vector(m, e, [&](HostMatrix& vector) { vector = elements_of(vector, begin, rows); });
@@ -101,8 +112,7 @@ inline std::vector<GemmMatrices> matrices_of_groups(GemmCase& c, std::size_t cou
     // What all groups share.
     if (!c.problem.epilogue.has_block_scales()) of_groups.back().scale_b = of_groups.front().scale_b;
     of_groups.back().scalars = of_groups.front().scalars;
-    std::copy(std::begin(of_groups.front().function_operands), std::end(of_groups.front().function_operands),
-              of_groups.back().function_operands);
+    copy_function_operands(of_groups.front(), of_groups.back(), c.problem.epilogue);
   }
   return of_groups;
 }
@@ -144,6 +154,11 @@ inline void stack(GemmMatrices& all, const std::vector<GemmMatrices>& of_groups,
   if (p.epilogue.residual) all.residual = stacked(of_groups, &GemmMatrices::residual, p.types.d);
   if (p.epilogue.aux) all.auxiliary = stacked(of_groups, &GemmMatrices::auxiliary, p.types.d);
   if (p.epilogue.bias != Bias::none) all.bias = stacked(of_groups, &GemmMatrices::bias, bias_type(p.types.d));
+  for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+    if (p.epilogue.function.operand(i) != FunctionOperand::matrix) continue;
+    const auto operand = [i](const GemmMatrices& m) -> const HostMatrix& { return m.function_operands[i]; };
+    all.function_operands[i] = stacked(of_groups, operand, p.types.d);
+  }
 }
 
 /// Masked groups with room for m of `c` rows each, of which they have `counts`.
@@ -159,7 +174,7 @@ inline Groups make_masked(GemmCase c, const std::vector<std::int32_t>& counts) {
   const GemmMatrices vectors = make_matrices(of_all);
   all.matrices.scale_a = vectors.scale_a;
   if (p.epilogue.bias == Bias::per_row) all.matrices.bias = vectors.bias;
-  std::copy(std::begin(vectors.function_operands), std::end(vectors.function_operands), all.matrices.function_operands);
+  copy_function_operands(vectors, all.matrices, p.epilogue);
   all.matrices.group_numbers = numbers_of(counts);
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const std::int64_t rows = std::clamp<std::int64_t>(counts[i], 0, p.m);
@@ -171,7 +186,7 @@ inline Groups make_masked(GemmCase c, const std::vector<std::int32_t>& counts) {
     GemmMatrices own = of_groups[i];
     own.scale_a = vectors.scale_a;
     if (p.epilogue.bias == Bias::per_row) own.bias = vectors.bias;
-    std::copy(std::begin(vectors.function_operands), std::end(vectors.function_operands), own.function_operands);
+    copy_function_operands(vectors, own, p.epilogue);
     for_each_row_vector(own, p.epilogue, [&](HostMatrix& vector) {
       vector = elements_of(vector, static_cast<std::int64_t>(i) * p.m, p.m);
     });

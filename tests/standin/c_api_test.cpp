@@ -145,7 +145,7 @@ TEST_F(CApiTest, BadArgumentsAreNamed) {
   expect_bad(HOTGEMM_INVALID_ARGUMENT, "aux is 2", [](hotgemm_problem& p) { p.aux = 2; });
   expect_bad(HOTGEMM_INVALID_ARGUMENT, "order is -1", [](hotgemm_problem& p) { p.order = -1; });
   expect_bad(HOTGEMM_INVALID_ARGUMENT, "the gate is 3", [](hotgemm_problem& p) { p.gated = 3; });
-  expect_bad(HOTGEMM_NOT_SUPPORTED, "auxiliary output with a gated epilogue",
+  expect_bad(HOTGEMM_NOT_SUPPORTED, "auxiliary matrix with a gated epilogue",
              [](hotgemm_problem& p) { p.gated = HOTGEMM_GATE_HALVES, p.aux = 1; });
 
   const hotgemm_problem problem = c_problem();

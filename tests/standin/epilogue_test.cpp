@@ -254,7 +254,7 @@ TEST_F(EpilogueTest, WrongOperandsAreNamed) {
 TEST_F(EpilogueTest, PartsWithoutKernelsAreRefusedByName) {
   context(Policy::estimate);
   const std::pair<const char*, const char*> refused[] = {
-      {"64 64 64 nt bf16 epilogue=aux+silu+gated", "auxiliary output with a gated epilogue"},
+      {"64 64 64 nt bf16 epilogue=aux+silu+gated", "auxiliary matrix with a gated epilogue"},
       {"64 64 64 nt bf16 epilogue=silu+gated beta=1", "C with a gated epilogue"},
       {"64 64 64 nt e4m3 epilogue=scale_a:block_1x128", "scaling block_1x128"},
       {"64 64 64 nt s8 epilogue=bias", "epilogue with D of type s32"}};

@@ -7,7 +7,7 @@ namespace {
 constexpr Epilogue kBlocks{.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128};
 constexpr Epilogue kChain{.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128, .bias = Bias::per_column, .aux = true, .activation = Activation::relu};
 
-constexpr MmaConfig kHalves{.block_m = 32, .block_n = 64, .block_k = 64, .warps_m = 1, .warps_n = 2, .stages = 2, .fragment_buffers = 2, .store = kDirectStore};  // two k-tiles of a block
+constexpr MmaConfig kHalfBlocks{.block_m = 32, .block_n = 64, .block_k = 64, .warps_m = 1, .warps_n = 2, .stages = 2, .fragment_buffers = 2, .store = kDirectStore};  // two k-tiles of a block
 constexpr WgmmaConfig kWide{.block_m = 128, .block_n = 192, .block_k = 128, .consumers = 2, .stages = 2, .promote = true};  // parts over two blocks of columns
 constexpr WgmmaConfig kTall{.block_m = 128, .block_n = 48, .block_k = 128, .consumers = 1, .one_tile = true, .stages = 2, .split_k = true, .promote = true};  // two instructions
 constexpr WgmmaConfig kTransposed{.block_m = 24, .block_n = 128, .block_k = 128, .consumers = 1, .stages = 2, .transposed = true, .promote = true};
@@ -40,7 +40,7 @@ constexpr KernelTypes kToF32{DType::e4m3, DType::f32, DType::e5m2, DType::f32};
 const std::vector<GemmKernel>& block_scaled_kernels() {
   static const std::vector<GemmKernel> all = {
       kernel<kToF32, kSimt, Widths{1, 1}, true, true, Op::n, Op::n>(),
-      kernel<kToF32, kHalves, Widths{4, 1}, false, false, Op::t, Op::n>(),  // rows and columns out of order
+      kernel<kToF32, kHalfBlocks, Widths{4, 1}, false, false, Op::t, Op::n>(),  // rows and columns out of order
       kernel<kToBf16, kWide, Widths{16, 8}, false, true>(),
       kernel<kToBf16, kTall, Widths{16, 8}, true, false>(),
       kernel<kToBf16, kTransposed, Widths{16, 8}, false, false, Op::n, Op::t, kChain>(),

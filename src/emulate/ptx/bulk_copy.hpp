@@ -75,15 +75,6 @@ HOTGEMM_DEVICE void cp_async_bulk_tensor_4d_multicast(u32 shared, const TensorMa
   emulate::load_tensor_multicast(shared, map, {x, y, z, w, 4}, barrier, blocks);
 }
 
-HOTGEMM_DEVICE void cp_async_bulk_tensor_4d_load(u32 shared, const TensorMap& map, int x, int y, int z, int w,
-                                                 u32 barrier) {
-  emulate::load_tensor(shared, map, {x, y, z, 4, w}, barrier);
-}
-HOTGEMM_DEVICE void cp_async_bulk_tensor_4d_multicast(u32 shared, const TensorMap& map, int x, int y, int z, int w,
-                                                      u32 barrier, u16 blocks) {
-  emulate::load_tensor_multicast(shared, map, {x, y, z, 4, w}, barrier, blocks);
-}
-
 HOTGEMM_DEVICE void cp_async_bulk_tensor_2d_store(const TensorMap& map, int x, int y, u32 shared) {
   emulate::store_tensor(map, {x, y}, shared);
 }
