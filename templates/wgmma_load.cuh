@@ -44,13 +44,15 @@ struct MatrixPlace<Matrices::addressed> : AddressPlace {};
 /// Bulk copies by tensor map. If kSharers blocks share a tile, each of them copies its part to all of them. With
 /// kReadOnce, L2 drops the operand's lines before others. With kAnyRows, tiles begin at any row of the matrix, so that
 /// all boxes are whole: behind the last row the copy engine writes zeros. With kHalf, every 2 * kHalf columns of a tile
-/// are half of the gate's and half others (column_of_halves).
+/// are half of the gate's and half others (column_of_halves). A matrix with an address has no boxes that lie wholly
+/// outside (has_legal_places).
 template <Operand kOperand, WgmmaTile kTile, int kSharers, Matrices kMatrices, bool kReadOnce = false,
           bool kAnyRows = false, int kHalf = 0>
 class TensorLoad {
   static constexpr int kRows = WgmmaConfig::box(kTile, kSharers, kHalf).y;
   static constexpr int kBoxes = kTile.rows() / kSharers / kRows;
   static constexpr bool kCutsBoxes = kTile.k_major && !kAnyRows;
+  static constexpr bool kCutsSlabs = !kTile.k_major && kMatrices == Matrices::addressed;
 
  public:
   static constexpr bool kByThreads = false;
@@ -79,7 +81,9 @@ class TensorLoad {
   HOTGEMM_DEVICE Part part(int outer, u32 product) const {
     const int row = kSharers == 1 ? 0 : static_cast<int>(rank_) * kBoxes * kRows, left = extent() - outer;
     const int rows = kCutsBoxes ? max_of(min_of(left, kTile.rows()), 0) : kTile.rows();
-    Part part{{}, outer, row, left - row, static_cast<u32>(rows * kTile.slabs() * kTile.swizzle_bytes)};
+    int slabs = kTile.slabs();
+    if constexpr (kCutsSlabs) slabs = left <= 0 ? 0 : min_of((left - 1) / kTile.slab_elements() + 1, slabs);
+    Part part{{}, outer, row, left - row, static_cast<u32>(rows * slabs * kTile.swizzle_bytes)};
     if constexpr (kMatrices == Matrices::numbered) part.number = matrix_of(product);
     if constexpr (kMatrices == Matrices::addressed)
       static_cast<AddressPlace&>(part) = place_of(address_in(first_matrix(), product));
@@ -101,7 +105,7 @@ class TensorLoad {
       for (int i = 0; i < kBoxes; ++i) {
         const int row = part.row + i * kRows, column = slab * kTile.slab_elements();
         const int left = kCutsBoxes ? part.left - i * kRows : kRows;
-        if (left <= 0) continue;
+        if (left <= 0 || (kCutsSlabs && column >= part.left)) continue;
         const TensorMap& map = left < kRows ? rest : whole;
         copy_box(shared + slab * kTile.slab_bytes() + row * kTile.swizzle_bytes, map,
                  kTile.k_major ? k + column : place(part, column), kTile.k_major ? place(part, row) : k + row, part,

@@ -134,7 +134,7 @@ class BulkSink {
     if (staging_.lane() == 0) {
 #pragma unroll
       for (int row = 0; row < WgmmaConfig::kStoreRows; row += kBoxRows) {
-        if (in_bulk && row < rows)
+        if (in_bulk && row < rows && (!kTraits.pointers || piece.row + row < args_.m))
           store_box(piece.col, piece.row + row, piece.buffer + row * WgmmaConfig::kStoreRowBytes);
       }
       ptx::cp_async_bulk_commit_group();  // an empty group if the lanes stored, so that each piece has a group

@@ -4,6 +4,8 @@
 #include "emulate/grid_dependency.hpp"
 #include "emulate/number.hpp"
 
+#include "shared/address_place.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,6 +39,9 @@ std::vector<std::uint8_t> read_box(const Thread& thread, Instruction instruction
            (coordinate >= 0 && static_cast<std::uint64_t>(coordinate) < spec.sizes[dimension]);
   };
   const bool is_inside = is_in(2, at.z) && is_in(3, at.w);
+  // A copy with no element inside touches the first one of the tensor, as an H100 does.
+  if (spec.base == kFirstPlace && (first >= last || at.y >= size_y))
+    thread.block->grid().memory.read(thread, instruction, spec.base, box.data(), static_cast<int>(element), 1);
   for (std::int64_t row = 0; row < spec.box[1] && first < last && is_inside; ++row) {
     const std::int64_t y = at.y + row;
     if (y < 0 || y >= size_y) continue;

@@ -309,6 +309,17 @@ constexpr bool has_legal_gate(const WgmmaConfig& c, const GemmTraits& t) {
   return c.loaders == 0 && !t.along_k && (t.b_is_k_major() || c.gate_half(t) % c.b_tile(t).slab_elements() == 0);
 }
 
+/// True if no box of an operand that the copy engine loads lies wholly outside a matrix at any address. On an H100 such
+/// a copy touches the first byte that its map describes, which for all of memory is none (docs/notebook/batches.md, 4).
+/// A slab of k, or a share of its rows, may lie behind the last k; columns of B may be left out.
+constexpr bool has_legal_places(const WgmmaConfig& c, const GemmTraits& t) {
+  if (!t.pointers) return true;
+  const auto is_legal = [&](const WgmmaTile& tile, int sharers, int half, int vec) {
+    return c.loads_by_threads(t, vec) || (tile.k_major ? tile.slabs() == 1 : sharers == 1 && half == 0);
+  };
+  return is_legal(c.a_tile(t), c.cluster_n, 0, t.vec_a) && is_legal(c.b_tile(t), c.cluster_m, c.gate_half(t), t.vec_b);
+}
+
 constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
   if (!arch.has_wgmma) return false;
   if (!has_wgmma_types(t) || !has_legal_promotion(c, t) || !has_legal_gate(c, t) || !has_legal_scales(c, t))
@@ -341,7 +352,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (!a.is_sound() || !b.is_sound() || !can_share(a, c.cluster_n) || !can_share(b, c.cluster_m, c.gate_half(t)))
     return false;
   if (c.moves_registers() && c.has_wide_parts() && c.cluster_m > 1) return false;  // the producer would spill
-  if (!has_legal_loaders(c, t)) return false;
+  if (!has_legal_loaders(c, t) || !has_legal_places(c, t)) return false;
   if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
   if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
   // ptxas gives one instruction no more registers than a thread has before setmaxnreg (C7602).
