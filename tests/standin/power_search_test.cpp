@@ -43,10 +43,10 @@ TEST_F(PowerSearchTest, BlocksDecideWhereThePowerCapBinds) {
 }
 
 TEST_F(PowerSearchTest, TheModelNamesHalfOfAShortFinalToo) {
-  const std::vector<Candidate> rows = candidates(20);
+  const std::vector<Candidate> rows = candidates(40);
   double least = 1;
   for (const Candidate& c : rows) least = std::min(least, moved_bytes_per_flop(c.config, problem_));
-  const auto is_frugal = [&](const KernelConfig& c) { return moved_bytes_per_flop(c, problem_) <= 1.001 * least; };
+  const auto is_frugal = [&](const KernelConfig& c) { return moved_bytes_per_flop(c, problem_) <= 1.3 * least; };
   gpu_.us = [&](const Trial& t) { return is_frugal(t.config) ? 225.0 : 220.0; };
   gpu_.alone_us = [&](const Trial& t) { return is_frugal(t.config) ? 210.0 : 230.0; };
   gpu_.power_binds = true;
@@ -135,7 +135,9 @@ TEST_F(ModelledSearchTest, TheModelWeighsRounds) {
     EXPECT_EQ(outcome.record->measure, Measure::modelled);
     EXPECT_NEAR(outcome.record->timing.median_us, 208, 15) << "as measured, not as weighed";
     EXPECT_THAT(gpu_.block_counts, testing::IsEmpty());
-    EXPECT_EQ(engine().database.find(problem_, {.environment = outcome.record->environment})->record, *outcome.record);
+    const TuningRecord kept = engine().database.find(problem_, {.environment = outcome.record->environment})->record;
+    EXPECT_EQ(kept.config, outcome.record->config);
+    EXPECT_LE(kept.timing.median_us, outcome.record->timing.median_us) << "of two provisional ones the faster";
   }
 }
 

@@ -269,10 +269,13 @@ TEST_F(WorkspacePlanTest, PrewarmBuildsTheKernelsOfEveryGpu) {
                          .environment = environment,
                          .template_digest = engine.template_digest(choice.config)});
   };
+  // Kernels that the model does not rank far behind, as it does those of CUDA cores.
+  std::vector<Choice> others(choices.begin() + 1, choices.end());
+  std::erase_if(others, [](const Choice& choice) { return family_of(choice.config).name == "simt"; });
   std::set<std::string> without;
   for (const char* gpu : {"NVIDIA One", "NVIDIA Two"}) {
     record(gpu, problem, choices.front());
-    const Choice& second = choices.at(without.size() + 1);
+    const Choice& second = others.at(without.size());
     record(gpu, near, second);
     without.insert(to_string(second.config));
   }
