@@ -63,9 +63,9 @@ Workload with_largest_sizes(Workload problem);
 
 /// The bare product of `problem` with the largest m and counts of its class: what is measured for the class. A pick for
 /// a smaller m may leave a part of a tile to the larger ones, and takes up to 1.5 times as long there
-/// (docs/notebook/search.md, 8). Where A is stored transposed, m is the length of its rows: then it is the largest m whose
-/// rows begin at the same places in lines of the cache. Copies of rows that begin inside a sector take up to 1.5 times as
-/// long, and other kernels are the fastest there.
+/// (docs/notebook/search.md, 8). Where A is stored transposed, m is the length of its rows: then it is the largest m
+/// whose rows begin at the same places in lines of the cache. Copies of rows that begin inside a sector take up to 1.5
+/// times as long, and other kernels are the fastest there.
 Workload largest_of_class(const Workload& problem);
 
 /// `problem` in bf16 for f16 and the other way round, if all of its types are one of these and the sums are f32. Both

@@ -33,6 +33,8 @@ constexpr GemmTraits kByteResidual{.element = DType::s8, .accumulator = DType::s
 constexpr GemmTraits kBatch{.op_a = Op::n, .op_b = Op::t, .batched = true};
 constexpr GemmTraits kFunctionOfBatch{.op_a = Op::n, .op_b = Op::t, .epilogue = {.function = kIndices}, .batched = true};
 constexpr GemmTraits kPointers{.op_a = Op::n, .op_b = Op::t, .batched = true, .pointers = true};
+constexpr GemmTraits kPointersToRows{.op_a = Op::n, .op_b = Op::n, .batched = true, .pointers = true};
+constexpr WgmmaConfig kTwoSlabs{.block_m = 64, .block_n = 128, .block_k = 64, .consumers = 1, .stages = 2};
 constexpr GemmTraits kRaggedPointers{.op_a = Op::n, .op_b = Op::n, .vec_a = 1, .vec_b = 1, .vec_d = 1, .batched = true, .pointers = true};
 constexpr GemmTraits kRaggedBatch{.op_a = Op::n, .op_b = Op::n, .vec_a = 1, .vec_b = 1, .vec_d = 1, .batched = true};
 constexpr GemmTraits kGroups{.op_a = Op::n, .op_b = Op::t, .batched = true, .grouped = true};
@@ -105,6 +107,7 @@ const GemmKernel kKernels[] = {
     kernel<kBatch, kSplit>(),
     kernel<kRaggedBatch, kLoads>(),
     kernel<kPointers, kWidePart>(),
+    kernel<kPointersToRows, kTwoSlabs>(),
     kernel<kRaggedPointers, kLoads>(),
     kernel<kFunctionOfBatch, kWidePart>(),
     kernel<kScaledGroups, kPromotedWide>(),

@@ -74,7 +74,7 @@ MUTANTS = {
     "mma_no_barrier_behind_copies": ("mma.cuh", "      ptx::bar_sync();  // the tile is there for every thread\n", ""),
     "mma_no_barrier_before_next_copies": ("mma.cuh", "      ptx::bar_sync();  // and no longer read\n", ""),
     "mma_shuffled_with_another_lane": (
-        "mma.cuh", "shfl_sync_bfly_b32(given, kDistance,", "shfl_sync_bfly_b32(given, kDistance ^ 3,"),
+        "word_exchange.cuh", "shfl_sync_bfly_b32(given, kDistance,", "shfl_sync_bfly_b32(given, kDistance ^ 3,"),
     "mma_wrong_word_exchanged": (
         "shared/fragment.hpp", "(lane & distance) != 0 ? word : word + distance",
         "(lane & distance) == 0 ? word : word + distance"),
@@ -159,7 +159,8 @@ MUTANTS = {
     # ---- gates ----
     "simt_gate_columns_exchanged": ("shared/gate.hpp", "GateColumns{2 * col, 2 * col + 1}", "GateColumns{2 * col + 1, 2 * col}"),
     "simt_gate_goes_through_no_activation": (
-        "fused_sum.cuh", "shaped(gemm, values.gate, at), values.other)", "values.gate, shaped(gemm, values.other, at))"),
+        "fused_sum.cuh", "shaped(gemm, values.gate, elements, at), values.other)",
+        "values.gate, shaped(gemm, values.other, elements, at))"),
     "simt_gate_with_the_bias_of_d": ("fused_sum.cuh", "{at.row, columns.other}", "{at.row, columns.gate}"),
     "simt_gate_second_half_of_the_tile": ("simt.cuh", "outer0 / 2 + outer % kHalf", "outer0 / 2 + outer"),
     "mma_gate_halves_beside_each_other": ("operand_tile.cuh", "(outers - kHalf) * kElementBytes", "outers * kElementBytes"),
@@ -190,10 +191,10 @@ MUTANTS = {
         "fused_sum.cuh", "number(numbers, at.row, at.row < gemm.m)", "number(numbers, at.col, at.col < gemm.n)"),
     "simt_function_of_exchanged_indices": (
         "fused_sum.cuh", "value, at.row, at.col, static_cast<int>(", "value, at.col, at.row, static_cast<int>("),
-    "simt_function_of_the_first_product": ("batch.cuh", "args.product = product;", "args.product = product - product;"),
+    "simt_function_of_the_first_product": ("batch.cuh", "args.product = number_of(product);", "args.product = 0;"),
     "mma_function_of_a_pair_at_one_column": (
         "fused_sum.cuh", "widened(pairs, 16), next));", "widened(pairs, 16), at));"),
-    "wgmma_function_of_the_first_product": ("batch.cuh", "args.product = product;", "args.product = product - product;"),
+    "wgmma_function_of_the_first_product": ("batch.cuh", "args.product = number_of(product);", "args.product = 0;"),
     "wgmma_operand_of_a_function_beyond_d": (
         "fused_sum.cuh", "number(numbers, at.col, at.col < gemm.n)", "number(numbers, at.col)"),
     "mma_amax_beyond_d": (
@@ -203,7 +204,7 @@ MUTANTS = {
     "simt_amax_of_the_first_tile": ("fused_sum.cuh", "bits_ > ptx::ld_relaxed_gpu_b32(address_)", "0 == ptx::ld_relaxed_gpu_b32(address_)"),
     "simt_amax_with_its_sign": ("fused_sum.cuh", "ptx::bits_of(value) & 0x7fffffffu", "value < 0 ? 0 : ptx::bits_of(value)"),
     "simt_derivative_at_the_value": ("activation.cuh", "return x <= 0 ? 0.0f : value;", "return value <= 0 ? 0.0f : value;"),
-    "simt_matrix_of_the_first_product": ("batch.cuh", "args.stride[i], product,", "args.stride[i], 0,"),
+    "simt_matrix_of_the_first_product": ("batch.cuh", "args.stride[i], number_of(product),", "args.stride[i], 0,"),
     "mma_matrix_of_a_pair_at_one_column": ("fused_sum.cuh", "widened(pairs, 16), next", "widened(pairs, 0), next"),
     "simt_clamp_below_only": ("activation.cuh", "x > high ? high : x", "x"),
     "simt_negative_of_relu": ("activation.cuh", "x < 0 ? 0.0f : x", "x < 0 ? -x : x"),
@@ -356,7 +357,8 @@ MUTANTS = {
         "wgmma.cuh", "if (ptx::elect_sync()) copy_stage(cursor.stage, copies, tile);\n        cursor",
         "copy_stage(cursor.stage, copies, tile);\n        cursor"),
     "wgmma_last_rows_by_whole_boxes": ("wgmma_load.cuh", "left < kRows ? rest : whole", "left < 0 ? rest : whole"),
-    "wgmma_last_rows_left_out": ("wgmma_load.cuh", "if (left <= 0) continue;", "if (left < kRows) continue;"),
+    "wgmma_last_rows_left_out": ("wgmma_load.cuh", "if (left <= 0 ||", "if (left < kRows ||"),
+    "wgmma_slab_behind_the_last_column_at_any_address": ("wgmma_load.cuh", "(kCutsSlabs && column >= part.left)", "false"),
     "wgmma_awaits_less_than_nothing": ("wgmma_load.cuh", "max_of(min_of(left, kTile.rows()), 0)", "min_of(left, kTile.rows())"),
     "wgmma_prefetches_a_map_that_is_not_there": (
         "wgmma_load.cuh", "if (kCutsBoxes && extent % kRows != 0)", "if (kCutsBoxes)"),
@@ -466,7 +468,7 @@ MUTANTS = {
         "wgmma_staging.cuh",
         "at.col < piece.stored) continue;\n      if (kConfig.transposed && at.row >= piece.rows) continue;\n",
         "at.col < piece.stored) continue;\n"),
-    "wgmma_box_of_the_next_tile": ("wgmma_sink.cuh", "if (in_bulk && row < rows)", "if (in_bulk)"),
+    "wgmma_box_of_the_next_tile": ("wgmma_sink.cuh", "in_bulk && row < rows &&", "in_bulk &&"),
     "wgmma_eight_rows_of_c_read_as_sixteen": (
         "wgmma_transposed.cuh", "is_half ? 0 : this->lane() / 16 * 8", "this->lane() / 16 * 8"),
     "wgmma_no_buffer_for_the_last_rows": (

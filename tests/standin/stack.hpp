@@ -22,8 +22,8 @@ struct Stack {
   bool has_dimensions(const EncodedMap& map, int rows, DType element) const {
     if (is_anywhere) {
       constexpr std::uint64_t kWindow = std::uint64_t{1} << kWindowBits;
-      return map.sizes[1] == static_cast<unsigned>(rows) && map.address == kFirstPlace && map.strides[1] == kPlaceBytes &&
-             map.strides[2] == kWindow && map.sizes[2] == kWindow / kPlaceBytes &&
+      return map.sizes[1] == static_cast<unsigned>(rows) && map.address == kFirstPlace &&
+             map.strides[1] == kPlaceBytes && map.strides[2] == kWindow && map.sizes[2] == kWindow / kPlaceBytes &&
              map.sizes[3] >= std::uint64_t{1} << 29;
     }
     if (rank == 4) {

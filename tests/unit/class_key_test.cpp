@@ -94,7 +94,8 @@ TEST(ClassKey, CountsAreRoundedToPowersOfTwo) {
 // Copies of rows that begin inside a sector are slow, so what is fast for m = 384 says little about m = 344.
 TEST(ClassKey, WhereAIsTransposedItsRowsBeginAtTheSamePlaces) {
   for (std::int64_t m = 1; m <= 3000; ++m) {
-    const Workload plain(Problem{.m = m, .n = 64, .k = 64}), transposed(Problem{.m = m, .n = 64, .k = 64, .op_a = Op::t});
+    const Workload plain(Problem{.m = m, .n = 64, .k = 64}),
+        transposed(Problem{.m = m, .n = 64, .k = 64, .op_a = Op::t});
     EXPECT_EQ(largest_of_class(plain).m, class_m(m));
     const Workload largest = largest_of_class(transposed);
     EXPECT_EQ(class_key(largest).class_m, class_m(m));
