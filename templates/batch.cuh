@@ -134,7 +134,10 @@ HOTGEMM_DEVICE GemmArgs moved(GemmArgs args, const BatchArgs& batch, const KGrou
   args.d = moved(args.d, batch.stride_d, number_of(group), size_bytes(kTraits.element_d));
   args.k = group.k;
   // As the library does for a product without k: alpha may be infinite, and D may be a negative zero of C.
-  if (group.k == 0) args.alpha = args.beta == 0 && !kTraits.epilogue.scalars ? 0.0f : -0.0f;
+  if (group.k == 0) {
+    const bool has_no_c = !kTraits.reads_c || (args.beta == 0 && !kTraits.epilogue.scalars);
+    args.alpha = has_no_c ? 0.0f : -0.0f;
+  }
   return args;
 }
 

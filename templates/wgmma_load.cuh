@@ -155,7 +155,11 @@ class TensorLoad {
 
   /// The row of op(A), or column of op(B), at place `at` of the tile.
   HOTGEMM_DEVICE int place(const Part& part, int at) const {
-    if constexpr (kHalf > 0) return column_of_halves(part.outer, at, kHalf, extent() / 2);
+    if constexpr (kHalf > 0) {
+      const int column = column_of_halves(part.outer, at, kHalf, extent() / 2);
+      // A box of a matrix at any address must touch it. These columns are not part of D.
+      return kMatrices == Matrices::addressed && column >= extent() ? 0 : column;
+    }
     return part.outer + at;
   }
   /// The coordinate of a product's matrix. A matrix that all products share has a map of only one.

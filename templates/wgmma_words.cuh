@@ -36,14 +36,14 @@ class WgmmaWords {
  public:
   /// True if a piece also stores the word that it shares with the piece on its left, whose buffer must then be intact.
   static constexpr bool kJoinsPieces = kOdd && !kConfig.transposed && kConfig.store_buffers(kTraits) > 1 &&
-                                       kConfig.consumer_n() > kPieceColumns;
+                                       kConfig.stored_n(kTraits) > kPieceColumns;
 
   HOTGEMM_DEVICE WgmmaWords(const GemmArgs& args, int lane) : args_(args), lane_(lane) {}
 
   /// Stores what lies inside D. `left` is the buffer of the piece on the left.
   HOTGEMM_DEVICE void store(const WgmmaPiece& piece, u32 left) const {
     const int rows = min_of(kConfig.transposed ? min_of(piece.rows, kRows) : kRows, args_.m - piece.row);
-    const int end = min_of(kJoinsPieces ? kConfig.consumer_n() - piece.begin : piece.cols, args_.n - piece.col);
+    const int end = min_of(kJoinsPieces ? kConfig.stored_n(kTraits) - piece.begin : piece.cols, args_.n - piece.col);
     if (rows <= 0 || end <= 0) return;
     const bool begins = !kJoinsPieces || piece.begin == 0;
 #pragma unroll(kHasFewRegisters ? 1 : kClasses)

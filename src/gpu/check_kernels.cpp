@@ -127,9 +127,9 @@ void CheckKernels::fill_epilogue(const Problem& p, const OperandSet& set, float 
     const FunctionOperand kind = e.function.operand(i);
     const unsigned key = kOperandKey + static_cast<unsigned>(i);
     if (kind == FunctionOperand::matrix) {
-      normal({to.operands[i], to.ld_operands[i], to.stride_operands[i]}, p.types.d, p.m, p.n, p, key);
+      normal({to.operands[i], to.ld_operands[i], to.stride_operands[i]}, p.types.d, products.m, p.n, products, key);
     } else {
-      const std::int64_t count = kind == FunctionOperand::row ? p.m : kind == FunctionOperand::column ? p.n : 1;
+      const std::int64_t count = kind == FunctionOperand::row ? all_rows(p) : kind == FunctionOperand::column ? p.n : 1;
       upload(to.operands[i], scale_factors(count, seed + key));
     }
   }

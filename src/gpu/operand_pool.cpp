@@ -99,7 +99,7 @@ void add_epilogue(const Workload& p, Matrices& to) {
   to.amax = vector(e.amax, 1, DType::f32);
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
     const FunctionOperand kind = e.function.operand(i);
-    const std::int64_t count = kind == FunctionOperand::row ? p.m : kind == FunctionOperand::column ? p.n : 1;
+    const std::int64_t count = kind == FunctionOperand::row ? rows : kind == FunctionOperand::column ? p.n : 1;
     to.operands[i] = kind == FunctionOperand::matrix ? to.d : vector(kind != FunctionOperand::none, count, DType::f32);
   }
 }
@@ -128,6 +128,7 @@ Matrices matrices_of(const Workload& p) {
     const Workload batch = with_uniform_groups(p);
     if (p.group_kind == GroupKind::rows) {
       for (Matrix* one : {&all.a, &all.c, &all.d, &all.residual, &all.auxiliary}) one->stride = batch.m * one->ld;
+      for (Matrix& one : all.operands) one.stride = batch.m * one.ld;
     }
     if (along_k) {  // which have rows of A and B as stored
       for (Matrix* one : {&all.a, &all.b}) one->stride = batch.k * one->ld;
@@ -305,6 +306,7 @@ Operands OperandPool::operands(const OperandSet& set, float alpha, float beta) {
       operands.group_offsets = to_pointer<std::int32_t>(set.group_numbers);
       operands.batch_stride_a = operands.batch_stride_c = operands.batch_stride_d = 0;
       operands.batch_stride_residual = operands.batch_stride_auxiliary = 0;
+      for (std::int64_t& stride : operands.batch_stride_function_operands) stride = 0;
       break;
     case GroupKind::along_k:
       operands.group_offsets = to_pointer<std::int32_t>(set.group_numbers);

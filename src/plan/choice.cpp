@@ -181,7 +181,12 @@ std::optional<Found> find_record(const Workload& problem, const std::string& arc
   }
   for (const Workload& one : classes) {
     std::optional<Found> found = database.find(one, query);
-    if (found && is_permitted(found->record.config, found->record.launch, problem, gpu)) return found;
+    if (!found || !is_permitted(found->record.config, found->record.launch, problem, gpu)) continue;
+    // Not every kernel of a batch with distances finds matrices at any address.
+    if (one.batch_kind != problem.batch_kind &&
+        !is_legal(found->record.config, traits_of(problem, found->record.launch), arch_limits(arch)))
+      continue;
+    return found;
   }
   return std::nullopt;
 }

@@ -50,6 +50,8 @@ const std::vector<GemmKernel>& gated_kernels() {
       kernel<kF16, kAll, Op::t, 8, 8, kOddHalf>(),               // boxes of rows, of either half
       kernel<kBf16, kSwiglu, Op::n, 8, 8, kBulk>(),              // slabs along n
       kernel<kBf16, kGeglu, Op::t, 8, 8, kOddHalf>(),            // lanes exchange elements
+      kernel<kBf16, kSwiglu, Op::n, 8, 1, kBulk>(),              // rows at odd elements, whose pieces share words
+      kernel<kBf16, kGeglu, Op::t, 8, 1, kOddHalf>(),            // and parts of 88 columns
       kernel<kBf16, kAllInterleaved, Op::n, 8, 1, kSplitN>(),    // lanes exchange elements
       kernel<kF16ToF32, kAll, Op::t, 8, 4, kSplitN>(),           // by lanes, right from registers
       kernel<kFp8, kSwiglu, Op::t, 16, 16, kBytes>(),            // bytes that lanes exchange

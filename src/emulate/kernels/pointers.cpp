@@ -8,6 +8,8 @@ constexpr WgmmaConfig kPair{.block_m = 64, .block_n = 64, .block_k = 64, .consum
 constexpr WgmmaConfig kSlabs{.block_m = 64, .block_n = 128, .block_k = 64, .consumers = 1, .stages = 2};
 constexpr WgmmaConfig kSplit{.block_m = 64, .block_n = 32, .block_k = 64, .consumers = 1, .one_tile = true, .stages = 3, .split_k = true};
 constexpr WgmmaConfig kLoads{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .loaders = 1};
+constexpr WgmmaConfig kHalvesBeside{.block_m = 64, .block_n = 128, .block_k = 64, .consumers = 2, .split_n = true, .stages = 2};
+constexpr Epilogue kSwiglu{.activation = Activation::silu, .gate = Gate::halves};
 // clang-format on
 
 template <KernelTypes kTypes, auto kConfig, Widths kWidths, bool kReadsC, Op kOpB = Op::t>
@@ -25,7 +27,8 @@ const std::vector<GemmKernel>& pointer_kernels() {
       kernel<kF16, kPair, Widths{8, 8}, false>(),          // copies to both blocks of a cluster
       kernel<kF16, kSlabs, Widths{8, 8}, false, Op::n>(),  // columns of B in two slabs
       kernel<kF16, kSplit, Widths{8, 8}, false>(),
-      kernel<kF16, kLoads, Widths{1, 1}, false>(),  // loads by threads
+      product_kernel<false, kF16, kHalvesBeside, Widths{8, 8}, false, Op::t, kSwiglu, true>(),  // boxes of both halves
+      kernel<kF16, kLoads, Widths{1, 1}, false>(),                                              // loads by threads
   };
   return all;
 }
