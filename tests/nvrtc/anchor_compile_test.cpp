@@ -69,7 +69,7 @@ class AnchorCompile : public CompileMatrix {
     const SampleOptions options = SampleOptions::from_environment();
     if (options.full) step = 1;
     for (std::size_t i = options.full ? 0 : options.seed % step; i < problems.size(); i += step)
-      expect_one_in_registers(problems[i].first, problems[i].second, 6);
+      expect_one_in_registers(problems[i].first, problems[i].second, 10);
   }
 };
 
