@@ -102,7 +102,7 @@ struct Operands {
   /// of the absolute values of all elements before scale_d; NaN if one of them is NaN. So set it to 0 before the call.
   float* amax = nullptr;
 
-  /// Of each function_operands that is a matrix: elements from one row to the next.
+  /// The elements from one row to the next of function_operands that are matrices.
   std::int64_t ld_function_operands[EpilogueFunction::kMostOperands] = {};
   std::int64_t batch_stride_function_operands[EpilogueFunction::kMostOperands] = {};  ///< as batch_stride_a
 

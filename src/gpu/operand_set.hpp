@@ -63,7 +63,7 @@ struct OperandSet {
   EpilogueSet epilogue;
   PointerSet pointers;  ///< to the matrices above
 
-  /// Of a batch by pointers the same with the addresses of the arrays, which cuBLAS takes.
+  /// The set as cuBLAS takes it: with the addresses of the arrays, if it is a batch by pointers.
   OperandSet with_arrays() const {
     OperandSet set = *this;
     if (pointers.d == 0) return set;

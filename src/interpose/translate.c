@@ -120,7 +120,7 @@ static enum reason set_operands(const struct product* p, hotgemm_operands* opera
   return REASON_SERVED;
 }
 
-// What cuBLAS's manual asks of the addresses in arrays, which neither library sees before the kernel reads them.
+// The alignment that cuBLAS's manual demands of addresses in arrays. Only the kernel sees the addresses.
 static int16_t demanded_alignment(const struct product* p, cudaDataType type) {
   if (type != CUDA_R_16F && type != CUDA_R_16BF) return 4;
   return p->k % 8 == 0 ? 16 : p->k % 2 == 0 ? 4 : 2;
