@@ -107,8 +107,8 @@ class MmaGemm {
     }
   }
 
-  /// Where the tile's columns of B begin, and how many B has: of halves those of the first half, to which the second
-  /// belongs.
+  /// The first column of B that the tile copies, and the columns of B. With a gate in halves, both count the first half
+  /// alone: the copies of the second half follow them.
   HOTGEMM_DEVICE int first_copied() const { return kHasHalves ? block_n_ / 2 : block_n_; }
   HOTGEMM_DEVICE int copied_columns() const { return kHasHalves ? args_.n / 2 : args_.n; }
 

@@ -10,7 +10,7 @@ struct GateColumns {
   int other;  ///< is multiplied by it
 };
 
-/// Those of column `col` of a D of `columns` columns.
+/// The two columns of the product that make column `col` of a D with `columns` columns.
 constexpr GateColumns gate_columns(Gate gate, int col, int columns) {
   return gate == Gate::halves ? GateColumns{col, columns + col} : GateColumns{2 * col, 2 * col + 1};
 }
