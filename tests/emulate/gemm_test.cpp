@@ -6,6 +6,7 @@
 #include "config/launch_shape.hpp"
 #include "config/traits.hpp"
 #include "emulate/gemm_run.hpp"
+#include "emulate/size.hpp"
 
 #include <gtest/gtest.h>
 
@@ -24,9 +25,6 @@ namespace {
 /// The hints of rows that consist of whole 16-byte chunks. The matrices of these tests are padded to such rows.
 constexpr Hints kWide{.align_a = 16, .align_b = 16, .align_d = 16};
 
-struct Size {
-  std::int64_t m, n, k;
-};
 // One element; less than one tile; more than one tile in each dimension; k = 0; and sizes near multiples of tiles and
 // of the widest access.
 constexpr Size kSizes[] = {{1, 1, 1},      {17, 9, 7},    {64, 64, 64}, {65, 63, 33},
