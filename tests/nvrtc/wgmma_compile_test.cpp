@@ -26,7 +26,7 @@ std::array<int, 7> kind_of(const WgmmaConfig& c) {
 
 /// The largest kernels take the longest to compile: each run has some of each kind, and the seeds of a few commits
 /// reach all of them.
-constexpr SampleShare kShareOfLargest{.usual = 0.15, .changed = 0.25};
+constexpr SampleShare kShareOfLargest{.usual = 0.1, .changed = 0.25};
 
 class WgmmaCompile : public CompileMatrix {
  protected:
