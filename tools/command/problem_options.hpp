@@ -1,5 +1,6 @@
 #pragma once
 
+#include "config/function_source.hpp"
 #include "config/problem_text.hpp"
 #include "config/template_bundle.hpp"
 
@@ -20,7 +21,7 @@ struct ProblemOptions {
   std::vector<std::string> dtypes;
   std::string accumulator;
   std::string alignment;
-  std::vector<std::string> function_files;
+  std::vector<FunctionSource> functions;  ///< of --epilogue; read at once, because a pipe is empty the second time
   int beta = -1;  ///< 0 or 1; -1 if it was not given
 };
 
