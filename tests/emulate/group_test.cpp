@@ -61,7 +61,7 @@ class GroupTilesLaw : public EmulatedDevice {
     return tiles;
   }
 
-  /// The same list, from the sizes of the groups.
+  /// The list that is expected, from the sizes of the groups.
   static std::vector<std::vector<std::int32_t>> expected(const GemmArgs& gemm,
                                                          const std::vector<std::int32_t>& offsets) {
     std::vector<std::vector<std::int32_t>> tiles;

@@ -157,7 +157,7 @@ class ShapeSets {
       add_one(shape);
     }
   }
-  /// The same problem in two sets is there twice.
+  /// A problem in two sets is there twice.
   const std::vector<std::pair<std::string, std::vector<Shape>>>& sets() const { return sets_; }
 
  private:
