@@ -61,6 +61,7 @@ hotgemm_emulated_kernel_options(hotgemm_emulated_kernels ${HOTGEMM_EMULATED_TEMP
 
 add_library(hotgemm_emulate STATIC ${emulate_sources} $<TARGET_OBJECTS:hotgemm_emulated_kernels>)
 hotgemm_compile_options(hotgemm_emulate)
+hotgemm_join_tests(hotgemm_emulate 3)
 hotgemm_private_includes(hotgemm_emulate)
 target_compile_options(hotgemm_emulate PRIVATE -O2)
 target_link_libraries(hotgemm_emulate PUBLIC hotgemm_static Boost::context ${hotgemm_fmt})

@@ -28,7 +28,7 @@ class Context::Impl {
   /// The state of the current CUDA context. Takes a lock only the first time. Throws Error{no_device} if there is no
   /// current context, no_driver if there is no libcuda, forked in a child of fork().
   DeviceState& current();
-  /// The same for a call on `stream`: if the thread has no current context, that of the stream becomes current for the
+  /// The state for a call on `stream`: if the thread has no current context, that of the stream becomes current for the
   /// life of `pushed`.
   DeviceState& current(Stream stream, PushedContext& pushed);
   /// libcuda. Throws Error{no_driver, forked}.

@@ -401,7 +401,7 @@ class Context {
   /// same for all: a program compares it once after it has made its Context. Records that are added or reloaded change
   /// it. Reads every record: some milliseconds for a thousand.
   std::string records_digest() const;
-  /// The same numbers as stats(), and those of the kernel cache, as Prometheus text (version 0.0.4): counters named
+  /// The numbers of stats(), and those of the kernel cache, as Prometheus text (version 0.0.4): counters named
   /// hotgemm_…_total, gauges and histograms in seconds, each with its HELP and TYPE. docs/metrics.md lists them. Waits
   /// for no other thread's planning.
   std::string metrics() const;

@@ -302,7 +302,7 @@ HOTGEMM_C_API hotgemm_status hotgemm_hgemm(hotgemm_stream stream, int32_t op_a, 
                                            int64_t k, float alpha, const void* a, int64_t lda, const void* b,
                                            int64_t ldb, float beta, void* c, int64_t ldc, hotgemm_type type);
 
-/* What may be done for a problem class that is new. */
+/* The policy says what may be done for a problem class that is new. */
 typedef int32_t hotgemm_policy;
 enum {
   HOTGEMM_POLICY_OF_CONTEXT = -1,
@@ -398,7 +398,7 @@ typedef struct hotgemm_stats {
 
 /* Fills `*stats`. */
 HOTGEMM_C_API hotgemm_status hotgemm_get_stats(hotgemm_context* context, hotgemm_stats* stats);
-/* The same numbers, and those of the kernel cache, as Prometheus text. */
+/* The numbers of hotgemm_stats, and those of the kernel cache, as Prometheus text. */
 HOTGEMM_C_API hotgemm_status hotgemm_metrics(hotgemm_context* context, char* buffer, size_t size, size_t* length);
 
 /* Receives log messages, on the thread that logs: of the caller or of the library, several at a time. Locks of the

@@ -81,7 +81,7 @@ typedef struct hotgemm_prewarm_report {
 #define HOTGEMM_PREWARM_REPORT_INIT \
   { sizeof(hotgemm_prewarm_report), 0, 0, 0, 0, 0 }
 
-/* What hotgemm_prewarm compiles, and for which architectures. */
+/* The kernels that hotgemm_prewarm compiles, and their architectures. */
 typedef struct hotgemm_prewarm_options {
   size_t size;              /* of this struct, as the caller knows it */
   const char* const* archs; /* "sm_90a", ... */

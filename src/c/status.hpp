@@ -37,7 +37,7 @@ hotgemm_status guarded(const hotgemm_call* call, Body&& body) {
   }
 }
 
-/// The same for a body that returns nothing, and so succeeds if it does not throw.
+/// The status of a body that returns nothing, and so succeeds if it does not throw.
 template <class Body>
 hotgemm_status done(const hotgemm_call* call, Body&& body) {
   return guarded(call, [&] {

@@ -98,13 +98,15 @@ void FunctionSource::fail(int line, const std::string& why) const {
   throw Error(ErrorCode::invalid_argument, fmt::format("{}({}): {}", name_, line, why));
 }
 
-std::string FunctionSource::header() const {
+std::string FunctionSource::header_digest() const { return to_hex(sha256(header_of(as_file_name({})))); }
+
+std::string FunctionSource::header_of(const std::string& file) const {
   // The user's text stands outside of namespace hotgemm, so that it cannot use names of the templates by accident.
   const std::string name = "function_" + to_string(function_);
   std::string operands, arguments;
   for (std::size_t i = 0; i < operands_.size(); ++i) {
     operands +=
-        fmt::format(",\n#line {} \"{}\"\n[[maybe_unused]] float {}", operands_[i].line, name_, operands_[i].name);
+        fmt::format(",\n#line {} \"{}\"\n[[maybe_unused]] float {}", operands_[i].line, file, operands_[i].name);
     arguments += fmt::format(", operands[{}]", i);
   }
   return fmt::format(
@@ -125,7 +127,7 @@ std::string FunctionSource::header() const {
       "    return hotgemm_user::{}(value, row, column, batch{});\n"
       "  }}\n"
       "}};\n",
-      name, operands, expression_line_, name_, expression_, function_.digest[0], function_.digest[1],
+      name, operands, expression_line_, file, expression_, function_.digest[0], function_.digest[1],
       function_.digest[2], function_.operands, EpilogueFunction::kMostOperands, name, arguments);
 }
 

@@ -36,9 +36,12 @@ class FunctionSource {
   const std::vector<Operand>& operands() const { return operands_; }
   /// The header kFunctionHeader, which defines the function for the kernels of templates/. The compiler names the
   /// user's file and line in what it says of the expression.
-  std::string header() const;
+  std::string header() const { return header_of(name_); }
+  /// SHA-256 over the header, which is equal for files of any name, 64 hex digits.
+  std::string header_digest() const;
 
  private:
+  std::string header_of(const std::string& file) const;
   [[noreturn]] void fail(int line, const std::string& why) const;
   void add_operand(FunctionOperand kind, std::string_view name, int line);
 

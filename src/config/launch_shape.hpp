@@ -32,7 +32,10 @@ struct LaunchShape {
   /// 2^38, so that products of the result fit.
   constexpr std::int64_t tiles(std::int64_t m, std::int64_t n, std::int64_t batch, std::int64_t groups = 0) const {
     constexpr std::int64_t kMany = std::int64_t{1} << 38;
-    if (groups > 0 && divides_rows) return most_tile_rows(m, groups, tile_m) * ((n - 1) / tile_n + 1);
+    if (groups > 0 && divides_rows) {
+      const std::int64_t rows = most_tile_rows(m, groups, tile_m), columns = (n - 1) / tile_n + 1;
+      return rows > kMany / columns ? kMany : rows * columns;
+    }
     const std::int64_t of_one = tiles(m, n), products = groups > 0 ? groups : batch;
     return products > 1 && of_one > kMany / products ? kMany : of_one * products;
   }

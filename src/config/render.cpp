@@ -134,7 +134,7 @@ KernelSource finish(std::string symbol, std::string text, std::string_view entry
   identity.field("unit", source.text);
   identity.field("templates", bundle.digest(entry));
   if (function != nullptr) {
-    identity.field("function", function->digest());  // caches hold identities, and not the user's text
+    identity.field("function", function->header_digest());  // caches hold identities, and not the user's text
     source.function = function->header();
   }
   identity.field("arch", arch);

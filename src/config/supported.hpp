@@ -11,7 +11,7 @@ bool is_supported(const Problem& problem) noexcept;
 /// of 4 is not supported yet: …". `problem` has only values that exist.
 void require_supported(const Problem& problem);
 
-/// The same for a problem with its hints.
+/// Throws it for a problem with its hints, too.
 void require_supported(const Workload& workload);
 /// Throws Error{not_supported} if `problem` has a gate and C is read.
 void require_no_c_with_gate(const Problem& problem, bool reads_c);

@@ -10,7 +10,7 @@ namespace hotgemm {
 namespace {
 
 constexpr std::uint64_t kAlignment = 16;
-constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 32;
+constexpr std::uint64_t kMaxDimension = std::uint64_t{1} << 32;
 constexpr std::uint32_t kMaxBox = 256;
 
 void require(bool holds, std::string_view rule, std::uint64_t found) {
@@ -25,7 +25,7 @@ void validate(const TensorMapSpec& s) {
   const auto element_bytes = static_cast<std::uint64_t>(size_bytes(s.element));
   require(s.strides[0] == element_bytes, "elements side by side in dimension 0", s.strides[0]);
   for (std::size_t i = 0; i < s.rank; ++i) {
-    require(s.sizes[i] >= 1 && s.sizes[i] <= kMaxSize, "sizes of 1 to 2^32", s.sizes[i]);
+    require(s.sizes[i] >= 1 && s.sizes[i] <= kMaxDimension, "sizes of 1 to 2^32", s.sizes[i]);
     require(s.box[i] >= 1 && s.box[i] <= kMaxBox, "boxes of 1 to 256 elements a side", s.box[i]);
     if (i == 0) continue;
     require(s.strides[i] % kAlignment == 0, "strides that are multiples of 16 bytes", s.strides[i]);

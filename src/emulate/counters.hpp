@@ -22,7 +22,8 @@ struct Counters {
   /// Groups of cp.async whose bank conflicts were not counted. Lanes of the warp issued different numbers of copies, so
   /// it is unknown which copies were one instruction.
   std::uint64_t uneven_copy_groups = 0;
-  /// The same for the loads and stores of a warp between two barriers. Those of lanes whose branches differ are uneven.
+  /// Loads and stores of a warp between two barriers whose conflicts were not counted. Those of lanes whose branches
+  /// differ are uneven.
   std::uint64_t uneven_accesses = 0;
 };
 

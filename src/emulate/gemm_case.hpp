@@ -76,7 +76,7 @@ class GemmReference {
   /// Describes the first element that is not the right result rounded to nearest even, for `integers` data. Empty if
   /// there is none.
   std::string first_inexact(const HostMatrix& d) const { return first_inexact(d, exact_); }
-  /// The same for the auxiliary output of an epilogue.
+  /// The worst error of the auxiliary output of an epilogue.
   double worst_auxiliary_error(const HostMatrix& output) const {
     return worst_error(output, auxiliary_, auxiliary_gate_);
   }

@@ -48,7 +48,7 @@ class SharedMemory {
     write(thread, instruction, address, from, bytes, [&](const Access& access) { return thread.has_seen(access); });
   }
 
-  /// The same with a caller-supplied test for accesses that have been seen. Instructions of a whole warp access memory
+  /// Accesses with the caller's test for those that have been seen. Instructions of a whole warp access memory
   /// for all its lanes.
   template <class Seen>
   void read(const Thread& thread, Instruction instruction, std::uint32_t address, void* to, int bytes,

@@ -44,7 +44,7 @@ struct Thread {
   bool has_seen(const Access& access) const {
     return access.thread == id || epoch_of(*view.seen, access.thread) >= access.epoch;
   }
-  /// The same for an access of a thread in cluster number `cluster`, another one.
+  /// True if it has seen an access of a thread in cluster number `cluster`, another one.
   bool has_seen_of(std::uint32_t cluster, const Access& access) const {
     if (view.others == nullptr) return false;
     const auto found = view.others->find(cluster);

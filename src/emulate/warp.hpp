@@ -4,6 +4,7 @@
 #include "emulate/thread.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -19,6 +20,12 @@ struct WarpCall {
   std::uint32_t arrived = 0;  ///< lanes that have reached it
   std::array<void*, kLanes> operands{};
 };
+
+/// The operands of a lane, which has reached the instruction.
+template <class Operands>
+Operands& operands_of(const WarpCall& call, std::size_t lane) {
+  return *static_cast<Operands*>(call.operands[lane]);
+}
 
 /// A warp of 32 threads. The last warp of a block may have fewer.
 class Warp {

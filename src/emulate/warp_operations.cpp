@@ -20,11 +20,6 @@ void meet(Instruction instruction, void* operands, Warp::Execute execute, u32 me
   thread.warp->meet(thread, instruction, members, operands, execute);
 }
 
-template <class Operands>
-Operands& operands_of(const WarpCall& call, std::size_t lane) {
-  return *static_cast<Operands*>(call.operands[lane]);
-}
-
 // ---- ldmatrix, stmatrix ----
 
 struct MatrixOperands {

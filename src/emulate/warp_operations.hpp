@@ -25,7 +25,7 @@ void stmatrix(Instruction instruction, std::uint32_t shared, const std::uint32_t
 /// rounded to f32 once. Tensor cores round in another, unspecified way; with integers both are exact.
 void mma_m16n8k16(Instruction instruction, float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
                   std::uint32_t b1);
-/// The same with f16 accumulators, rounded to f16 once.
+/// mma.m16n8k16 with f16 accumulators; their sum is rounded to f16 once.
 void mma_m16n8k16(Instruction instruction, std::uint32_t (&d)[2], const std::uint32_t (&a)[4], std::uint32_t b0,
                   std::uint32_t b1);
 

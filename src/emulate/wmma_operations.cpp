@@ -23,11 +23,6 @@ constexpr int kDepth = 16;
 constexpr int kPieceBytes = 16;
 constexpr int kFirstLineBytes = 32;  // the alignment of a matrix in global memory
 
-template <class Operands>
-Operands& operands_of(const WarpCall& call, std::size_t lane) {
-  return *static_cast<Operands*>(call.operands[lane]);
-}
-
 // ---- load and store ----
 
 using u64 = std::uint64_t;
@@ -130,7 +125,7 @@ void execute_store(Warp& warp, const WarpCall& call) {
 
 // ---- mma ----
 
-struct MmaOperands {
+struct WmmaOperands {
   WmmaShape shape;
   const u32* a;
   const u32* b;
@@ -145,7 +140,7 @@ std::vector<double> gather(const WarpCall& call, int outer, int registers, const
   std::vector<double> elements(static_cast<std::size_t>(outer * kDepth));
   for (std::size_t i = 0; i < elements.size(); ++i) {
     const std::size_t per_lane = static_cast<std::size_t>(registers) * 2;
-    const u32 pair = registers_of(operands_of<MmaOperands>(call, i / per_lane))[i % per_lane / 2];
+    const u32 pair = registers_of(operands_of<WmmaOperands>(call, i / per_lane))[i % per_lane / 2];
     elements[i] = static_cast<double>(kWiden(static_cast<u16>(pair >> (i % 2 * 16))));
   }
   return elements;
@@ -156,10 +151,10 @@ using Result = std::array<double, kElements>;
 
 template <WidenFunction kWiden>
 void multiply(const WarpCall& call, Result& d) {
-  const WmmaShape shape = operands_of<MmaOperands>(call, 0).shape;
+  const WmmaShape shape = operands_of<WmmaOperands>(call, 0).shape;
   const int m = shape.m, n = kElements / m;
-  const auto a = gather<kWiden>(call, m, shape.registers_a, [](const MmaOperands& o) { return o.a; });
-  const auto b = gather<kWiden>(call, n, shape.registers_b, [](const MmaOperands& o) { return o.b; });
+  const auto a = gather<kWiden>(call, m, shape.registers_a, [](const WmmaOperands& o) { return o.a; });
+  const auto b = gather<kWiden>(call, n, shape.registers_b, [](const WmmaOperands& o) { return o.b; });
   for (int row = 0; row < m; ++row) {
     for (int k = 0; k < kDepth; ++k) {
       const double x = a[static_cast<std::size_t>(shape.row_a ? row * kDepth + k : k * m + row)];
@@ -172,9 +167,9 @@ void multiply(const WarpCall& call, Result& d) {
 }
 
 template <WidenFunction kWiden>
-void execute_mma_f32(Warp&, const WarpCall& call) {
+void execute_wmma_f32(Warp&, const WarpCall& call) {
   const auto register_of = [&](std::size_t i) -> float& {
-    return static_cast<float*>(operands_of<MmaOperands>(call, i / 8).d)[i % 8];
+    return static_cast<float*>(operands_of<WmmaOperands>(call, i / 8).d)[i % 8];
   };
   Result d;
   for (std::size_t i = 0; i < d.size(); ++i) d[i] = register_of(i);
@@ -182,9 +177,9 @@ void execute_mma_f32(Warp&, const WarpCall& call) {
   for (std::size_t i = 0; i < d.size(); ++i) register_of(i) = narrow_f32(d[i]);
 }
 
-void execute_mma_f16(Warp&, const WarpCall& call) {
+void execute_wmma_f16(Warp&, const WarpCall& call) {
   const auto register_of = [&](std::size_t i) -> u32& {
-    return static_cast<u32*>(operands_of<MmaOperands>(call, i / 8).d)[i % 8 / 2];
+    return static_cast<u32*>(operands_of<WmmaOperands>(call, i / 8).d)[i % 8 / 2];
   };
   Result d;
   for (std::size_t i = 0; i < d.size(); ++i) d[i] = widen_f16(static_cast<u16>(register_of(i) >> (i % 2 * 16)));
@@ -205,14 +200,14 @@ void wmma_load_global(Instruction instruction, u32* r, int registers, u64 global
 }
 
 void wmma_mma(Instruction instruction, const WmmaShape& shape, float (&d)[8], const u32* a, const u32* b) {
-  MmaOperands operands{shape, a, b, d};
+  WmmaOperands operands{shape, a, b, d};
   const bool is_f16 = instruction == Instruction::wmma_mma_f32_f16;
-  meet_all_lanes(instruction, &operands, is_f16 ? execute_mma_f32<widen_f16> : execute_mma_f32<widen_bf16>);
+  meet_all_lanes(instruction, &operands, is_f16 ? execute_wmma_f32<widen_f16> : execute_wmma_f32<widen_bf16>);
 }
 
 void wmma_mma(Instruction instruction, const WmmaShape& shape, u32 (&d)[4], const u32* a, const u32* b) {
-  MmaOperands operands{shape, a, b, d};
-  meet_all_lanes(instruction, &operands, execute_mma_f16);
+  WmmaOperands operands{shape, a, b, d};
+  meet_all_lanes(instruction, &operands, execute_wmma_f16);
 }
 
 void wmma_store(int m, u32 shared, const float (&d)[8], int stride) {

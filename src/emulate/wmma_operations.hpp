@@ -21,7 +21,7 @@ struct WmmaLines {
 void wmma_load(Instruction instruction, WmmaLines lines, std::uint32_t* r, int registers, std::uint32_t shared,
                int stride);
 
-/// The same for 16 × 16 elements in global memory. The first line must start at a multiple of 32 bytes.
+/// wmma.load of 16 × 16 elements in global memory. The first line must start at a multiple of 32 bytes.
 void wmma_load_global(Instruction instruction, std::uint32_t* r, int registers, std::uint64_t global, int stride);
 
 /// The properties that distinguish one wmma.mma from another.
@@ -36,7 +36,7 @@ struct WmmaShape {
 /// wmma.mma with f32 accumulators. Sums are computed as in mma_m16n8k16.
 void wmma_mma(Instruction instruction, const WmmaShape& shape, float (&d)[8], const std::uint32_t* a,
               const std::uint32_t* b);
-/// The same with f16 accumulators.
+/// wmma.mma with f16 accumulators.
 void wmma_mma(Instruction instruction, const WmmaShape& shape, std::uint32_t (&d)[4], const std::uint32_t* a,
               const std::uint32_t* b);
 

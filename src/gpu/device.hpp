@@ -8,8 +8,8 @@ namespace hotgemm {
 
 /// The properties of a GPU as the driver reports them. Throws Error.
 DeviceInfo query_device(const Driver& driver, CUdevice device);
-/// The same in a tenth of the time, because asking the driver for clocks takes about a millisecond. The clock and the
-/// DRAM rate are the nominal values of the architecture.
+/// The properties in a tenth of the time, because asking the driver for clocks takes about a millisecond. The clock and
+/// the DRAM rate are the nominal values of the architecture.
 DeviceInfo identify_device(const Driver& driver, CUdevice device);
 
 /// The CUDA version that the driver supports, such as "13.0".

@@ -12,7 +12,7 @@ namespace hotgemm {
 /// Throws Error{invalid_argument} that names the rule which `spec` breaks, or the driver's error.
 TensorMap encode_tensor_map(const Driver& driver, const TensorMapSpec& spec);
 
-/// The same for a spec that is known to be valid, for use in launches. Returns the driver's result.
+/// Encodes a spec that is known to be valid, for use in launches. Returns the driver's result.
 CUresult encode_tensor_map(const Driver& driver, const TensorMapSpec& spec, TensorMap& map) noexcept;
 
 }  // namespace hotgemm

@@ -16,7 +16,7 @@ struct cublas {
   __typeof__(&cublasGetSmCountTarget) cublasGetSmCountTarget;
 };
 
-// The same of libcublasLt.
+// Functions of the real libcublasLt.
 struct cublaslt {
   __typeof__(&cublasLtMatmul) cublasLtMatmul;
   __typeof__(&cublasLtMatmulDescGetAttribute) cublasLtMatmulDescGetAttribute;

@@ -19,8 +19,8 @@ std::vector<KernelConfig> candidates(const GemmTraits& traits, const ArchLimits&
 /// on any architecture (tests/nvrtc compiles them all). Never empty for a problem that the library supports.
 std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& arch);
 
-/// The same for a problem, whose operands may have rows that some families can only read repacked. All of them add in
-/// the order that the problem demands. Their launches may exceed its SM limit: see is_permitted.
+/// The configs for a problem, whose operands may have rows that some families can only read repacked. All of them add
+/// in the order that the problem demands. Their launches may exceed its SM limit: see is_permitted.
 std::vector<KernelConfig> candidates(const Workload& problem, const ArchLimits& arch);
 std::vector<KernelConfig> anchors(const Workload& problem, const ArchLimits& arch);
 

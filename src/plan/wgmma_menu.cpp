@@ -132,7 +132,7 @@ constexpr WgmmaTiles kSplitAnchors[] = {
     {Schedule::cooperative,      2, 128, 128, 256, 128},
     {Schedule::cooperative,      2, 256, 128, 128, 64},
 };
-/// The same in pairs of blocks that share B, of which an SM holds two blocks: one loads while the other waits. For operands
+/// Anchors in pairs of blocks that share B, of which an SM holds two blocks: one loads while the other waits. For operands
 /// that L2 does not hold.
 constexpr WgmmaTiles kPairedSplitAnchors[] = {
     {Schedule::one_tile,         2, 128,  96,  96, 32},

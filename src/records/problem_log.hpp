@@ -44,7 +44,7 @@ class ProblemLog {
 
   /// Counts a call. If its class is known, this takes no lock, and neither allocates nor writes.
   void add(const Workload& problem) { add(class_key(problem), problem); }
-  /// The same, with the key of `problem`.
+  /// Counts a call of `problem`, whose key the caller has.
   void add(const ClassKey& key, const Workload& problem) {
     if (Entry* const entry = find(key)) {
       entry->calls.fetch_add(1, std::memory_order_relaxed);

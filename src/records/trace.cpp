@@ -84,7 +84,7 @@ TraceTwin twin_of(const nlohmann::json& json) {
           string_field(json, "same_as")};
 }
 
-TraceLine decode(std::string_view line) {
+TraceLine decode_line(std::string_view line) {
   check_seal(line);
   const nlohmann::json json = parse_object(line);
   if (json.contains("sample")) return sample_of(json);
@@ -113,7 +113,7 @@ Trace parse_trace(std::string_view text) {
   Trace trace;
   for_each_line(text, [&](std::string_view line, std::size_t, bool is_torn) {
     try {
-      trace.lines.push_back(decode(line));
+      trace.lines.push_back(decode_line(line));
     } catch (const Reject&) {
       if (!is_torn) ++trace.ignored;
     }

@@ -20,7 +20,7 @@ struct ShippedRecords {
 /// installation.
 ShippedRecords shipped_records();
 
-/// The same for code in `file`, which may be empty.
+/// The records shipped with code in `file`, which may be empty.
 ShippedRecords shipped_records_of(const std::filesystem::path& file);
 
 }  // namespace hotgemm

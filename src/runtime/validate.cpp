@@ -188,7 +188,7 @@ std::uint64_t alignment_bits(const void* pointer, std::int64_t ld, DType dtype, 
   return reinterpret_cast<std::uintptr_t>(pointer) | pitch | (pitch >= most ? 8 : 0);
 }
 
-/// The same of the matrices that the function of the epilogue reads, with their distances.
+/// The bits of the matrices that the function of the epilogue reads, with their distances.
 std::uint64_t bits_of_function(const Problem& p, const Operands& o) {
   std::uint64_t bits = 0;
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
@@ -211,7 +211,7 @@ void validate_beside_d(const char* underscore_name, const void* pointer, std::in
   validate_matrix(underscore_name, pointer, ld, extent_of_d(p), p.types.d, false);
 }
 
-/// The same of a matrix that is read, and may be D.
+/// Checks a matrix of D's size that is read, and may be D.
 void validate_read(const char* underscore_name, const void* pointer, std::int64_t ld, const Problem& p,
                    const Operands& o) {
   validate_beside_d(underscore_name, pointer, ld, p);

@@ -32,7 +32,7 @@ void validate_stride(const char* name, const void* pointer, std::int64_t stride,
   }
 }
 
-/// The same for matrices of D's size that are written. They lie behind each other or, within the rows of one wide
+/// Checks matrices of D's size that are written. They lie behind each other or, within the rows of one wide
 /// matrix, side by side.
 void validate_written(const char* name, const void* pointer, std::int64_t stride, std::int64_t ld, const Problem& p) {
   validate_stride(name, pointer, stride, p.batch, p.types.d);

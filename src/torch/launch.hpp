@@ -8,7 +8,7 @@
 
 namespace hotgemm::torch {
 
-/// What Python has configured.
+/// The settings that Python has made.
 struct Settings {
   std::uint32_t flags;
   std::int32_t order;

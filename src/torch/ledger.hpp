@@ -10,7 +10,7 @@
 
 namespace hotgemm::torch {
 
-/// What is counted, by operator and by outcome.
+/// Calls are counted by operator and by outcome.
 enum class Operator : std::size_t { mm, bmm, addmm, linear, count };
 enum class Outcome : std::size_t {
   served,

@@ -1,7 +1,7 @@
 // The kernels of hotgemm::linear and hotgemm::linear_with_aux: act(alpha × x × weightᵀ + bias) + residual as one
 // kernel.
 //
-// What no kernel of ours computes goes to an operator in Python that is made of PyTorch's own.
+// A call that no kernel of ours computes goes to an operator in Python that is made of PyTorch's own.
 
 #include "torch/export.hpp"
 #include "torch/launch.hpp"

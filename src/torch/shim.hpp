@@ -66,7 +66,7 @@ struct Backend {
 
 #undef HOTGEMM_MEMBER
 
-/// What Python has bound, before it registers the first kernel.
+/// The functions that Python has bound, before it registers the first kernel.
 const Functions& shim();
 /// The backend of a device's type.
 const Backend& backend_of(std::int32_t device_type);

@@ -27,7 +27,7 @@ class Owned {
   Handle handle_ = nullptr;
 };
 
-/// What a kernel asks a tensor, read once. Sizes and strides belong to the tensor.
+/// The properties of a tensor that a kernel asks for, read once. Sizes and strides belong to the tensor.
 struct Tensor {
   Handle handle;
   std::int64_t dim;

@@ -72,7 +72,7 @@ IsAffordable affordable_by(const Engine& engine, const Workload& problem);
 std::vector<Candidate> pick_candidates(const Workload& problem, const DeviceInfo& device, int count,
                                        const Database* database = nullptr, const GpuQuery& query = {},
                                        const IsAffordable& is_affordable = {});
-/// The same, but nothing where pick_candidates throws not_supported.
+/// The candidates of pick_candidates; nothing where it throws not_supported.
 std::vector<Candidate> candidates_if_any(const Workload& problem, const DeviceInfo& device, int count);
 
 /// Moves the candidate that runs `config` to the front. If there is none, it is added, in place of the slowest

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -219,6 +220,12 @@ class PrewarmTest(CliTest):
         words = ["prewarm", "--arch", "sm_80", "--shape", "64 64 64 nt bf16 epilogue=bias"]
         problem = self.run_json(*words, "--epilogue", str(good))["results"][0]["problem"]
         self.assertRegex(problem, r"epilogue=bias\+function:[0-9a-f]{12}0013 ")
+        pipe = self.path / "pipe"
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=pipe.write_text, args=(good.read_text(),))
+        writer.start()
+        self.assertEqual(self.run_json(*words, "--epilogue", str(pipe))["results"][0]["problem"], problem)
+        writer.join()
         log = self.path / "log.txt"
         log.write_text(problem)
         words[3:] = ["--shapes", str(log)]

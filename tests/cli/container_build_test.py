@@ -16,7 +16,7 @@ import unittest
 
 from container_test import CONTAINER, ROOT, stages_of, words_of
 
-# What a machine needs to reach its mirrors: a container engine passes these on as well.
+# A machine needs these to reach its mirrors: a container engine passes them on as well.
 NETWORK_FILES = ("etc/resolv.conf", "etc/hosts", "etc/apt/apt.conf.d", "etc/pip.conf")
 NETWORK_VARIABLES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 CERTIFICATES = "etc/ssl/certs/ca-certificates.crt"

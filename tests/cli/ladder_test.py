@@ -84,7 +84,7 @@ class LadderSizesTest(CliTest):
     def test_ranges_are_squares_or_all_combinations(self):
         squares = self.sizes("--shape", "256:16384:256", expect=2)
         self.assertEqual(squares, [(size, size, size) for size in range(256, 16385, 256)])
-        self.assertEqual(self.sizes("--shape", "64:256:*2x8x3:5:2,7x7x7", expect=2),
+        self.assertEqual(self.sizes("--shape", "64:256:*2X8X3:5:2,7x7x7", expect=2),
                          [(m, 8, k) for m in (64, 128, 256) for k in (3, 5)] + [(7, 7, 7)])
 
     def test_the_grids_of_the_material(self):

@@ -320,7 +320,7 @@ class InterruptTest(TuneCase):
         self.assertEqual(len(again["results"]), self.COUNT)
         for before, after in zip(origins, again["results"]):
             self.assertEqual(after["origin"], "tuned" if before == "partial" else "recorded")
-        # The same with --retune, which would measure everything again without --resume.
+        # Nothing is measured with --retune either, which would measure everything again without --resume.
         last = self.tune("--shape", self.LIST, "--resume", "--retune")
         self.assertEqual({result["origin"] for result in last["results"]}, {"recorded"})
 

@@ -16,12 +16,12 @@
 namespace hotgemm::emulate {
 namespace {
 
-struct Size {
+struct GroupedSize {
   std::int64_t m, n, k;
   std::vector<std::int32_t> offsets;  // of a grouped kernel
 };
 
-void expect_right(const GemmKernel& kernel, const Size& size, std::uint64_t seed) {
+void expect_right(const GemmKernel& kernel, const GroupedSize& size, std::uint64_t seed) {
   GemmCase c{.problem = workload_of(kernel.traits, size.m, size.n, size.k),
              .alpha = -2.0f,
              .beta = kernel.traits.reads_c ? -1.0f : 0.0f,
@@ -46,7 +46,7 @@ void expect_right(const GemmKernel& kernel, const Size& size, std::uint64_t seed
 }
 
 TEST(EmulatedBlockScales, ProductsAreExactInEveryFamily) {
-  const Size kSizes[] = {
+  const GroupedSize kSizes[] = {
       {150, 300, 200, {0, 77, 77, 80, 145}},  // edges everywhere, columns of three blocks, an empty group
       {24, 400, 384, {0, 24}},                // whole tiles
       {5, 16, 40, {0, 1, 3}},                 // less than a block
@@ -54,7 +54,7 @@ TEST(EmulatedBlockScales, ProductsAreExactInEveryFamily) {
   };
   std::uint64_t seed = 1;
   for (const GemmKernel& kernel : block_scaled_kernels()) {
-    for (const Size& size : kSizes) {
+    for (const GroupedSize& size : kSizes) {
       expect_right(kernel, size, seed++);
       if (testing::Test::HasFailure()) return;
     }

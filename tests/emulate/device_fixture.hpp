@@ -34,6 +34,20 @@ inline std::string text(const std::vector<Finding>& findings) {
   return all;
 }
 
+inline void await(u32 barrier, u32 parity) {
+  while (!ptx::mbarrier_try_wait_parity(barrier, parity)) {
+  }
+}
+
+inline void meet_cluster() {
+  ptx::barrier_cluster_arrive();
+  ptx::barrier_cluster_wait();
+}
+
+/// Elements of the matrices that instructions multiply: small integers, of which no two neighbours are equal.
+inline int a_value(int row, int k) { return (row * 7 + k * 3) % 11 - 5; }
+inline int b_value(int k, int col) { return (k * 5 + col * 2) % 9 - 4; }
+
 /// Runs small kernels, written as functions, on its own device.
 class EmulatedDevice : public testing::Test {
  protected:

@@ -6,6 +6,7 @@
 #include "config/traits.hpp"
 #include "emulate/epilogue_reference.hpp"
 #include "emulate/gemm_run.hpp"
+#include "emulate/size.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,9 +21,6 @@
 namespace hotgemm::emulate {
 namespace {
 
-struct Size {
-  std::int64_t m, n, k;
-};
 // Edges in every dimension, whole tiles, one element, and no product.
 constexpr Size kSizes[] = {{77, 91, 150}, {144, 144, 128}, {1, 1, 1}, {70, 50, 0}};
 

@@ -6,6 +6,8 @@
 #include "config/launch_shape.hpp"
 #include "config/traits.hpp"
 #include "emulate/gemm_run.hpp"
+#include "emulate/size.hpp"
+#include "sweep_sample.hpp"
 
 #include <gtest/gtest.h>
 
@@ -24,9 +26,6 @@ namespace {
 /// The hints of rows that consist of whole 16-byte chunks. The matrices of these tests are padded to such rows.
 constexpr Hints kWide{.align_a = 16, .align_b = 16, .align_d = 16};
 
-struct Size {
-  std::int64_t m, n, k;
-};
 // One element; less than one tile; more than one tile in each dimension; k = 0; and sizes near multiples of tiles and
 // of the widest access.
 constexpr Size kSizes[] = {{1, 1, 1},      {17, 9, 7},    {64, 64, 64}, {65, 63, 33},
@@ -66,19 +65,14 @@ float scale_of(const GemmTraits& traits) {
   return traits.element_d == DType::s8 ? 0x1p-10f : 0x1p-6f;
 }
 
-/// True if this run tests the `index`-th kernel of a sweep over all. HOTGEMM_TEST_SEED draws a third of them under
+/// True if this run tests the `index`-th kernel of a sweep over all. The sample has a third of them under
 /// AddressSanitizer, where a sweep takes minutes, and else half of those of mixed types, which run by the same lines.
-/// Without it, or with HOTGEMM_TEST_FULL=1, a run takes all.
 bool is_in_sweep(std::size_t index, [[maybe_unused]] const GemmTraits& traits) {
-  const char* const seed = std::getenv("HOTGEMM_TEST_SEED");
-  const char* const full = std::getenv("HOTGEMM_TEST_FULL");
-  if (seed == nullptr || (full != nullptr && std::string(full) == "1")) return true;
 #if defined(__SANITIZE_ADDRESS__)
-  const std::size_t share = 3;
+  return is_drawn(index, 3);
 #else
-  const std::size_t share = is_mixed(traits) ? 2 : 1;
+  return is_drawn(index, is_mixed(traits) ? 2 : 1);
 #endif
-  return (index + std::strtoull(seed, nullptr, 10)) % share == 0;
 }
 
 TEST_P(EmulatedGemm, IsExactOnIntegersOverAwkwardSizes) {

@@ -37,7 +37,7 @@ inline HostMatrix rows_of(const HostMatrix& all, std::int64_t begin, std::int64_
   return some;
 }
 
-/// The same of a vector over all rows.
+/// Some elements of a vector over all rows.
 inline HostMatrix elements_of(const HostMatrix& all, std::int64_t begin, std::int64_t count) {
   HostMatrix some = all;
   some.cols = some.ld = count;
@@ -109,7 +109,7 @@ inline std::vector<GemmMatrices> matrices_of_groups(GemmCase& c, std::size_t cou
   for (std::size_t i = 0; i < count; ++i) {
     other.data_seed = c.data_seed + 100 * i;
     of_groups.push_back(make_matrices(other));
-    // What all groups share.
+    // All groups share these.
     if (!c.problem.epilogue.has_block_scales()) of_groups.back().scale_b = of_groups.front().scale_b;
     of_groups.back().scalars = of_groups.front().scalars;
     copy_function_operands(of_groups.front(), of_groups.back(), c.problem.epilogue);

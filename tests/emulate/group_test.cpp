@@ -61,7 +61,7 @@ class GroupTilesLaw : public EmulatedDevice {
     return tiles;
   }
 
-  /// The same list, from the sizes of the groups.
+  /// The list that is expected, from the sizes of the groups.
   static std::vector<std::vector<std::int32_t>> expected(const GemmArgs& gemm,
                                                          const std::vector<std::int32_t>& offsets) {
     std::vector<std::vector<std::int32_t>> tiles;
@@ -159,16 +159,16 @@ void expect_right(const GemmKernel& kernel, const Groups& groups, std::uint64_t 
 }
 
 /// The numbers are offsets, or the counts of masked groups.
-struct Size {
+struct GroupedSize {
   std::int64_t m, n, k;
   std::vector<std::int32_t> numbers;
 };
 
-void expect_right(const std::vector<GemmKernel>& kernels, const std::vector<Size>& sizes,
+void expect_right(const std::vector<GemmKernel>& kernels, const std::vector<GroupedSize>& sizes,
                   Groups (*make)(GemmCase, const std::vector<std::int32_t>&)) {
   std::uint64_t seed = 1;
   for (const GemmKernel& kernel : kernels) {
-    for (const Size& size : sizes) {
+    for (const GroupedSize& size : sizes) {
       GemmCase c{.problem = workload_of(kernel.traits, size.m, possible_n(kernel.traits, size.n), size.k),
                  .alpha = kernel.traits.element == DType::s8 ? 0x1p-10f : -2.0f,
                  .beta = kernel.traits.reads_c ? -1.0f : 0.0f,
@@ -184,7 +184,7 @@ void expect_right(const std::vector<GemmKernel>& kernels, const std::vector<Size
 }
 
 TEST(EmulatedGroups, ProductsAreRightInEveryFamily) {
-  const std::vector<Size> sizes = {
+  const std::vector<GroupedSize> sizes = {
       {150, 91, 150, {0, 77, 77, 80, 145}},      // edges everywhere, an empty group, rows behind the last one
       {140, 144, 64, {0, 128}},                  // one group of whole tiles, and rows behind it
       {40, 50, 70, {0, 1, 2, 3, 3, 20, 20}},     // groups smaller than a tile

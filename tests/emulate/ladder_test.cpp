@@ -6,6 +6,7 @@
 
 #include "config/traits.hpp"
 #include "emulate/gemm_run.hpp"
+#include "emulate/size.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,10 +18,6 @@
 
 namespace hotgemm::emulate {
 namespace {
-
-struct Size {
-  std::int64_t m, n, k;
-};
 
 GemmCase case_of(const Rung& rung, const Size& size, std::uint64_t seed) {
   const Problem problem{.m = size.m, .n = size.n, .k = size.k, .op_b = rung.op_b, .types = types_of(rung.traits())};

@@ -22,10 +22,6 @@ void make_barriers(u32 arrivals, int barriers = 1) {
   }
   bar_sync();
 }
-void await(u32 barrier, u32 parity) {
-  while (!ptx::mbarrier_try_wait_parity(barrier, parity)) {
-  }
-}
 
 class Mbarriers : public EmulatedDevice {};
 
@@ -149,17 +145,13 @@ TEST_F(Mbarriers, AreNotOverrun) {
 
 // ---- clusters ----
 
-void meet() {
-  ptx::barrier_cluster_arrive();
-  ptx::barrier_cluster_wait();
-}
 /// Does the same as make_barriers, in both blocks.
 void make_barriers_of_cluster(u32 arrivals) {
   if (thread_index() == 0) {
     ptx::mbarrier_init(kBarrier, arrivals);
     ptx::fence_mbarrier_init();
   }
-  meet();
+  meet_cluster();
 }
 
 class Clusters : public EmulatedDevice {
@@ -201,7 +193,7 @@ TEST_F(Clusters, MeetBeforeTheyEnd) {
     ptx::barrier_cluster_arrive_relaxed();
     ptx::barrier_cluster_wait();
   };
-  expect_good(kernel(meet), kPair);
+  expect_good(kernel(meet_cluster), kPair);
   expect_bad(kernel([] {}), kPair);
   expect_bad(kernel(meet_relaxed), kPair);  // a relaxed arrival does not order the accesses before it
   expect_good(meet_relaxed, kPair);
@@ -216,7 +208,7 @@ TEST_F(Clusters, BarriersAreMadeBeforeOthersArrive) {
         }
         bar_sync();
         if (thread_index() == 0) ptx::mbarrier_arrive_cluster(ptx::mapa(kBarrier, ptx::cluster_ctarank() ^ 1));
-        meet();
+        meet_cluster();
       },
       kPair);
 }
@@ -246,7 +238,7 @@ TEST_F(Clusters, LocalInstructionsTakeLocalAddresses) {
       [] {
         make_barriers_of_cluster(64);
         ptx::mbarrier_arrive(ptx::mapa(kBarrier, 0));
-        meet();
+        meet_cluster();
       },
       kPair);
   expect_found(
@@ -259,14 +251,14 @@ TEST_F(Clusters, BarrierNeedsEveryThreadThatHasNotEnded) {
   expect_good(
       [] {
         if (thread_index() == 3) return;
-        meet();
-        meet();
+        meet_cluster();
+        meet_cluster();
       },
       kPair);
   expect_found(Hazard::stuck, Instruction::barrier_cluster_wait,
                [] {
                  if (thread_index() == 3 && ptx::cluster_ctarank() == 1) bar_sync(1, 64);
-                 meet();
+                 meet_cluster();
                },
                {.threads = 64, .blocks = 2, .cluster = 2});
   expect_found(

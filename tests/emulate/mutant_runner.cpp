@@ -50,7 +50,8 @@ std::string complaint_of_batch(const GemmKernel& kernel, const GemmCase& c, std:
   return {};
 }
 
-/// The same for a kernel for groups. One is empty, one fills tiles, others end within one, and some rows are in none.
+/// The groups for a kernel that computes groups. One is empty, one fills tiles, others end within one, and some rows
+/// are in none.
 Groups groups_of(const GemmTraits& t, const GemmCase& c) {
   const auto m = static_cast<std::int32_t>(c.problem.m), k = static_cast<std::int32_t>(c.problem.k);
   if (t.masked) return make_masked(c, {m / 5, 0, m / 3 / 8 * 8, m + 9});

@@ -729,16 +729,16 @@ def outcome(program: pathlib.Path) -> str:
 
 
 def sample(bugs: dict[str, tuple[str, str, str]], seed: int, changed: list[str]) -> list[str]:
-    """A twelfth of each family's bugs, but at least two. A family with bugs in changed files has twice as many in the
-    sample, and these bugs come first."""
+    """One of 24 of each family's bugs, but at least two; one of six of a family with bugs in changed files, where these bugs
+    come first."""
     rng = random.Random(seed)
     chosen = []
     for family in FAMILIES:
         names = [name for name in bugs if name.startswith(f"{family}_")]
         rng.shuffle(names)
         names.sort(key=lambda name: bugs[name][0] not in changed)
-        count = max(2, round(len(names) / 12))
-        chosen += names[:2 * count if names and bugs[names[0]][0] in changed else count]
+        share = 6 if names and bugs[names[0]][0] in changed else 24
+        chosen += names[:max(2, round(len(names) / share))]
     return [name for name in bugs if name in chosen]
 
 
@@ -795,7 +795,7 @@ def misplaced(templates: pathlib.Path) -> list[str]:
 
 
 def self_test(templates: pathlib.Path) -> int:
-    draws = [sample(MUTANTS, seed, []) for seed in range(200)]
+    draws = [sample(MUTANTS, seed, []) for seed in range(400)]
     of_wgmma = [name for name in MUTANTS if MUTANTS[name][0] == "wgmma.cuh"]
     after_change = sample(MUTANTS, 1, ["wgmma.cuh"])
     checks = {

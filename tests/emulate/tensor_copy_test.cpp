@@ -15,7 +15,7 @@ using ptx::bar_sync;
 using ptx::thread_index;
 
 constexpr u32 kBytes = 64 * 128;  // of the largest box here
-constexpr u32 kBarrier = kShared + 2 * kBytes;
+constexpr u32 kCopyBarrier = kShared + 2 * kBytes;
 constexpr int kRows = 150, kCols = 100, kBoxRows = 64;
 
 constexpr std::pair<TensorSwizzle, int> kSwizzles[] = {{TensorSwizzle::none, 16},
@@ -27,19 +27,11 @@ constexpr std::pair<int, int> kPlaces[] = {{8, 16}, {80, 120}, {96, 0}, {0, 149}
 
 u16 element(int row, int col) { return static_cast<u16>(row * 128 + col + 1); }
 
-void await(u32 barrier, u32 parity) {
-  while (!ptx::mbarrier_try_wait_parity(barrier, parity)) {
-  }
-}
 void make_barrier(u32 arrivals, bool fences = true) {
   if (thread_index() == 0) {
-    ptx::mbarrier_init(kBarrier, arrivals);
+    ptx::mbarrier_init(kCopyBarrier, arrivals);
     if (fences) ptx::fence_mbarrier_init();
   }
-}
-void meet() {
-  ptx::barrier_cluster_arrive();
-  ptx::barrier_cluster_wait();
 }
 
 class TensorCopies : public EmulatedDevice {
@@ -95,11 +87,11 @@ TEST_F(TensorCopies, BringEachElementToItsPlaceAndZerosFromOutside) {
           [&, x = x, y = y] {
             make_barrier(1);
             if (thread_index() == 0) {
-              ptx::mbarrier_arrive_expect_tx(kBarrier, static_cast<u32>(cols * kBoxRows * 2));
-              ptx::cp_async_bulk_tensor_2d_load(kShared, map, x, y, kBarrier);
+              ptx::mbarrier_arrive_expect_tx(kCopyBarrier, static_cast<u32>(cols * kBoxRows * 2));
+              ptx::cp_async_bulk_tensor_2d_load(kShared, map, x, y, kCopyBarrier);
             }
             bar_sync();
-            await(kBarrier, 0);
+            await(kCopyBarrier, 0);
             for (int row = thread_index(); row < kBoxRows; row += 32) {
               for (int col = 0; col < cols; ++col) {
                 const bool inside = x + col >= 0 && x + col < kCols && y + row >= 0 && y + row < kRows;
@@ -117,10 +109,10 @@ TEST_F(TensorCopies, BringEachElementToItsPlaceAndZerosFromOutside) {
 /// Issues a load whose barrier expects `bytes`. Threads may have written or read the destination before.
 void load_box(const TensorMap& map, u32 bytes, bool waits) {
   if (thread_index() == 0) {
-    ptx::mbarrier_arrive_expect_tx(kBarrier, bytes);
-    ptx::cp_async_bulk_tensor_2d_load(kShared, map, 0, 0, kBarrier);
+    ptx::mbarrier_arrive_expect_tx(kCopyBarrier, bytes);
+    ptx::cp_async_bulk_tensor_2d_load(kShared, map, 0, 0, kCopyBarrier);
   }
-  if (waits) await(kBarrier, 0);
+  if (waits) await(kCopyBarrier, 0);
 }
 
 TEST_F(TensorCopies, AreSeenByWhoWaitsForTheirBytes) {
@@ -153,15 +145,15 @@ TEST_F(TensorCopies, DoNotOverwriteWhatIsBeingRead) {
   const auto kernel = [&](bool all_release) {
     return [this, all_release] {
       make_barrier(1);
-      if (thread_index() == 0) ptx::mbarrier_init(kBarrier + 8, all_release ? 32 : 31);
+      if (thread_index() == 0) ptx::mbarrier_init(kCopyBarrier + 8, all_release ? 32 : 31);
       bar_sync();
       load_box(map_, kBytes, true);
       static_cast<void>(ptx::ld_shared_b16(kShared + 2 * static_cast<u32>(thread_index())));
-      if (all_release || thread_index() != 9) ptx::mbarrier_arrive(kBarrier + 8);
+      if (all_release || thread_index() != 9) ptx::mbarrier_arrive(kCopyBarrier + 8);
       if (thread_index() != 0) return;
-      await(kBarrier + 8, 0);
+      await(kCopyBarrier + 8, 0);
       load_box(map_, kBytes, false);
-      await(kBarrier, 1);
+      await(kCopyBarrier, 1);
     };
   };
   expect_good(kernel(true), kBlock);
@@ -204,10 +196,10 @@ TEST_F(TensorCopies, HaveOperandsThatAreSound) {
     };
   };
   constexpr auto kLoad = Instruction::bulk_tensor_load;
-  expect_found(Hazard::bad_operand, kLoad, load(TensorMap{}, kShared, kBarrier), kBlock);
-  expect_found(Hazard::bad_operand, kLoad, load(map_, kShared, kBarrier + 8), kBlock);
-  expect_found(Hazard::misaligned, kLoad, load(map_, kShared + 64, kBarrier), kBlock);
-  expect_found(Hazard::out_of_bounds, kLoad, load(map_, kShared + kBytes + 128, kBarrier), kBlock);
+  expect_found(Hazard::bad_operand, kLoad, load(TensorMap{}, kShared, kCopyBarrier), kBlock);
+  expect_found(Hazard::bad_operand, kLoad, load(map_, kShared, kCopyBarrier + 8), kBlock);
+  expect_found(Hazard::misaligned, kLoad, load(map_, kShared + 64, kCopyBarrier), kBlock);
+  expect_found(Hazard::out_of_bounds, kLoad, load(map_, kShared + kBytes + 128, kCopyBarrier), kBlock);
 }
 
 // ---- multicast ----
@@ -237,20 +229,20 @@ TEST_F(TensorCopies, GoToEachBlockOfTheMaskAndAreCountedThere) {
   const auto kernel = [&](u16 mask, u32 bytes_per_block) {
     return [this, mask, bytes_per_block] {
       make_barrier(1);
-      meet();
+      meet_cluster();
       const u32 rank = ptx::cluster_ctarank();
       if (thread_index() == 0) {
-        ptx::mbarrier_arrive_expect_tx(kBarrier, bytes_per_block);
-        ptx::cp_async_bulk_tensor_2d_multicast(kShared + rank * kBytes, map_, 0, static_cast<int>(rank) * 64, kBarrier,
-                                               mask);
+        ptx::mbarrier_arrive_expect_tx(kCopyBarrier, bytes_per_block);
+        ptx::cp_async_bulk_tensor_2d_multicast(kShared + rank * kBytes, map_, 0, static_cast<int>(rank) * 64,
+                                               kCopyBarrier, mask);
       }
-      await(kBarrier, 0);
+      await(kCopyBarrier, 0);
       for (int part = 0; part < 2 && mask == 3 && bytes_per_block == 2 * kBytes; ++part) {
         const int row = thread_index();
         EXPECT_EQ(ptx::ld_shared_b16(kShared + static_cast<u32>(part) * kBytes + place_in_box(row, 5, 64, 128)),
                   element(part * 64 + row, 5));
       }
-      meet();
+      meet_cluster();
     };
   };
   expect_good(kernel(3, 2 * kBytes), kPair);
@@ -265,21 +257,21 @@ TEST_F(TensorCopies, DoNotOverwriteWhatAnotherBlockReads) {
     return [this, tells] {
       make_barrier(1);
       if (thread_index() == 0) {
-        ptx::mbarrier_init(kBarrier + 8, tells ? 64 : 32);
+        ptx::mbarrier_init(kCopyBarrier + 8, tells ? 64 : 32);
         ptx::fence_mbarrier_init();
       }
-      meet();
+      meet_cluster();
       const bool copies = ptx::cluster_ctarank() == 0 && thread_index() == 0;
       for (u32 pass = 0; pass < 2; ++pass) {
-        if (copies && pass == 1) await(kBarrier + 8, 0);
-        if (thread_index() == 0) ptx::mbarrier_arrive_expect_tx(kBarrier, kBytes);
-        if (copies) ptx::cp_async_bulk_tensor_2d_multicast(kShared, map_, 0, 0, kBarrier, 3);
-        await(kBarrier, pass);
+        if (copies && pass == 1) await(kCopyBarrier + 8, 0);
+        if (thread_index() == 0) ptx::mbarrier_arrive_expect_tx(kCopyBarrier, kBytes);
+        if (copies) ptx::cp_async_bulk_tensor_2d_multicast(kShared, map_, 0, 0, kCopyBarrier, 3);
+        await(kCopyBarrier, pass);
         static_cast<void>(ptx::ld_shared_b16(kShared + 2 * static_cast<u32>(thread_index())));
         if (pass == 0 && (tells || ptx::cluster_ctarank() == 0))
-          ptx::mbarrier_arrive_cluster(ptx::mapa(kBarrier + 8, 0));
+          ptx::mbarrier_arrive_cluster(ptx::mapa(kCopyBarrier + 8, 0));
       }
-      meet();
+      meet_cluster();
     };
   };
   expect_good(kernel(true), kPair);

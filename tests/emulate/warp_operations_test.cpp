@@ -123,8 +123,6 @@ std::pair<int, int> b_place(int lane, int i) {  // b0 … b3
 std::pair<int, int> c_place(int lane, int i) {  // c0 … c3
   return {lane / 4 + (i < 2 ? 0 : 8), lane % 4 * 2 + (i & 1)};
 }
-int a_value(int row, int k) { return (row * 7 + k * 3) % 11 - 5; }
-int b_value(int k, int col) { return (k * 5 + col * 2) % 9 - 4; }
 int c_value(int row, int col) { return row - col; }
 int d_value(int row, int col) {
   int sum = c_value(row, col);

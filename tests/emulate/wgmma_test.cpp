@@ -18,16 +18,11 @@ namespace {
 using ptx::bar_sync;
 using ptx::thread_index;
 
-void await(u32 barrier, u32 parity) {
-  while (!ptx::mbarrier_try_wait_parity(barrier, parity)) {
-  }
-}
-
-int a_value(int row, int k) { return (row * 7 + k * 3) % 11 - 5; }
-int b_value(int col, int k) { return (k * 5 + col * 2) % 9 - 4; }
+/// B as wgmma reads it: rows of k.
+int b_row_value(int col, int k) { return b_value(k, col); }
 int product(int row, int col, int depth) {
   int sum = 0;
-  for (int k = 0; k < depth; ++k) sum += a_value(row, k) * b_value(col, k);
+  for (int k = 0; k < depth; ++k) sum += a_value(row, k) * b_value(k, col);
   return sum;
 }
 u16 bits_of(int value, bool is_bf16) { return is_bf16 ? narrow_bf16(value) : narrow_f16(value); }
@@ -91,7 +86,8 @@ class Wgmma : public EmulatedDevice {
     const WgmmaTile a{64, 64, kAIsKMajor, swizzle_bytes, kElementBytes};
     const WgmmaTile b{kN, 64, kBIsKMajor, swizzle_bytes, kElementBytes};
     ASSERT_TRUE(a.is_sound() && b.is_sound());
-    const TensorMap map_a = map(a, a_value, kElement == DType::bf16), map_b = map(b, b_value, kElement == DType::bf16);
+    const TensorMap map_a = map(a, a_value, kElement == DType::bf16),
+                    map_b = map(b, b_row_value, kElement == DType::bf16);
     const u32 shared_b = kShared + static_cast<u32>(a.bytes()), barrier = shared_b + static_cast<u32>(b.bytes());
     const LaunchReport report = run(
         [&] {
@@ -167,7 +163,7 @@ void write_operand(u32 shared, int outers, bool is_k_major, const Value& value, 
 }
 void write_operands(bool a_is_k_major = true, bool b_is_k_major = true, bool fences = true) {
   write_operand(kA, 64, a_is_k_major, a_value);
-  write_operand(kB, kN, b_is_k_major, b_value);
+  write_operand(kB, kN, b_is_k_major, b_row_value);
   if (fences) ptx::fence_proxy_async();
   bar_sync();
 }
@@ -208,7 +204,7 @@ TEST_F(WgmmaHazards, WhatNobodyWroteIsNan) {
   expect_good(
       [] {
         write_operand(kA, 64, true, a_value, kRows);
-        write_operand(kB, kN, true, b_value);
+        write_operand(kB, kN, true, b_row_value);
         ptx::fence_proxy_async();
         bar_sync();
         float d[kN / 2];

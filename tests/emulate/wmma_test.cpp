@@ -16,10 +16,8 @@ class Wmma : public EmulatedDevice {
   static constexpr Shape kWarp{.threads = 32, .shared_bytes = 8192};
 };
 
-constexpr u32 kA = kShared, kB = kShared + 2048, kD = kShared + 4096;
+constexpr u32 kSharedA = kShared, kSharedB = kShared + 2048, kSharedD = kShared + 4096;
 
-int a_value(int row, int k) { return (row * 7 + k * 3) % 11 - 5; }
-int b_value(int k, int col) { return (k * 5 + col * 2) % 9 - 4; }
 int product(int row, int col) {
   int sum = 0;
   for (int k = 0; k < kWmmaK; ++k) sum += a_value(row, k) * b_value(k, col);
@@ -40,14 +38,14 @@ int store_lines(u32 shared, int count, int length, const Value& value) {
 
 template <int kM, DType kElement, bool kRow>
 int store_a() {
-  if (kRow) return store_lines<kElement>(kA, kM, kWmmaK, a_value);
-  return store_lines<kElement>(kA, kWmmaK, kM, [](int k, int row) { return a_value(row, k); });
+  if (kRow) return store_lines<kElement>(kSharedA, kM, kWmmaK, a_value);
+  return store_lines<kElement>(kSharedA, kWmmaK, kM, [](int k, int row) { return a_value(row, k); });
 }
 template <int kM, DType kElement, bool kRow>
 int store_b() {
   constexpr int kN = kWmmaMn / kM;
-  if (kRow) return store_lines<kElement>(kB, kWmmaK, kN, b_value);
-  return store_lines<kElement>(kB, kN, kWmmaK, [](int col, int k) { return b_value(k, col); });
+  if (kRow) return store_lines<kElement>(kSharedB, kWmmaK, kN, b_value);
+  return store_lines<kElement>(kSharedB, kN, kWmmaK, [](int col, int k) { return b_value(k, col); });
 }
 
 struct F32Sums {
@@ -69,17 +67,18 @@ int wrong_elements() {
   const int stride_a = store_a<kM, kElement, kRowA>(), stride_b = store_b<kM, kElement, kRowB>();
   ptx::bar_warp_sync(~0u);
   u32 a[wmma_operand_registers(kElement, kM)], b[wmma_operand_registers(kElement, kN)];
-  ptx::wmma_load_a<kM, kElement, kRowA>(a, kA, stride_a);
-  ptx::wmma_load_b<kM, kElement, kRowB>(b, kB, stride_b);
+  ptx::wmma_load_a<kM, kElement, kRowA>(a, kSharedA, stride_a);
+  ptx::wmma_load_b<kM, kElement, kRowB>(b, kSharedB, stride_b);
   Sums sums;
   ptx::wmma_mma<kM, kElement, kMultiplyRowA, kRowB>(sums.d, a, b);
   const int stride = kN + 32 / Sums::kBytes;
-  ptx::wmma_store_d<kM>(kD, sums.d, stride);
+  ptx::wmma_store_d<kM>(kSharedD, sums.d, stride);
   ptx::bar_warp_sync(~0u);
   int wrong = 0;
   for (int i = 0; i < kWmmaMn; ++i) {
     const int row = i / kN, col = i % kN;
-    wrong += Sums::load(kD + static_cast<u32>((row * stride + col) * Sums::kBytes)) != 1 + product(row, col) ? 1 : 0;
+    wrong +=
+        Sums::load(kSharedD + static_cast<u32>((row * stride + col) * Sums::kBytes)) != 1 + product(row, col) ? 1 : 0;
   }
   ptx::bar_warp_sync(~0u);
   return wrong;
@@ -126,12 +125,12 @@ TEST_F(Wmma, RoundsOnce) {
   run(
       [] {
         // 2048 and three products of 0.5; added one by one, none of them would change it.
-        store_lines<DType::f16>(kA, 16, 16, [](int, int k) { return k < 3 ? 0.5 : 0; });
-        store_lines<DType::f16>(kB, 16, 16, [](int, int) { return 1; });
+        store_lines<DType::f16>(kSharedA, 16, 16, [](int, int k) { return k < 3 ? 0.5 : 0; });
+        store_lines<DType::f16>(kSharedB, 16, 16, [](int, int) { return 1; });
         ptx::bar_warp_sync(~0u);
         u32 a[8], b[8], d[4] = {0x68006800u, 0x68006800u, 0x68006800u, 0x68006800u};
-        ptx::wmma_load_a<16, DType::f16, true>(a, kA, 24);
-        ptx::wmma_load_b<16, DType::f16, true>(b, kB, 24);
+        ptx::wmma_load_a<16, DType::f16, true>(a, kSharedA, 24);
+        ptx::wmma_load_b<16, DType::f16, true>(b, kSharedB, 24);
         ptx::wmma_mma<16, DType::f16, true, true>(d, a, b);
         EXPECT_EQ(d[0], 0x68016801u);  // 2049.5 is 2050
       },
@@ -140,10 +139,10 @@ TEST_F(Wmma, RoundsOnce) {
 
 template <int kStride, u32 kOffset>
 void load_padded() {
-  store_lines<DType::f16>(kA, 20, 16, a_value);
+  store_lines<DType::f16>(kSharedA, 20, 16, a_value);
   ptx::bar_warp_sync(~0u);
   u32 a[8];
-  ptx::wmma_load_a<16, DType::f16, true>(a, kA + kOffset, kStride);
+  ptx::wmma_load_a<16, DType::f16, true>(a, kSharedA + kOffset, kStride);
 }
 
 TEST_F(Wmma, LoadsLinesAtMultiplesOf16Bytes) {
@@ -158,12 +157,12 @@ TEST_F(Wmma, LoadsTheSameFromGlobalMemory) {
   const auto load = [=](u32 offset) {
     for (int i = thread_index(); i < 16 * 16; i += 32) {
       const u64 element = global + offset + static_cast<u64>(i / 16 * kGlobalStride + i % 16) * 2;
-      ptx::st_shared_b16(kA + static_cast<u32>(i / 16 * kSharedStride + i % 16) * 2, ptx::ld_global_b16(element));
+      ptx::st_shared_b16(kSharedA + static_cast<u32>(i / 16 * kSharedStride + i % 16) * 2, ptx::ld_global_b16(element));
     }
     ptx::bar_warp_sync(~0u);
     u32 expected_a[8], a[8], expected_b[8], b[8];
-    ptx::wmma_load_a<16, DType::f16, true>(expected_a, kA, kSharedStride);
-    ptx::wmma_load_b<16, DType::f16, false>(expected_b, kA, kSharedStride);
+    ptx::wmma_load_a<16, DType::f16, true>(expected_a, kSharedA, kSharedStride);
+    ptx::wmma_load_b<16, DType::f16, false>(expected_b, kSharedA, kSharedStride);
     ptx::wmma_load_a_global<DType::f16, true>(a, global + offset, kGlobalStride);
     ptx::wmma_load_b_global<DType::f16, false>(b, global + offset, kGlobalStride);
     for (int i = 0; i < 8; ++i) {
@@ -185,8 +184,8 @@ TEST_F(Wmma, LoadsTheSameFromGlobalMemory) {
 }
 
 TEST_F(Wmma, StoresRowsAtMultiplesOfAFragment) {
-  const auto f32 = [](int stride) { return [stride] { ptx::wmma_store_d<16>(kD, F32Sums().d, stride); }; };
-  const auto f16 = [](int stride) { return [stride] { ptx::wmma_store_d<16>(kD, F16Sums().d, stride); }; };
+  const auto f32 = [](int stride) { return [stride] { ptx::wmma_store_d<16>(kSharedD, F32Sums().d, stride); }; };
+  const auto f16 = [](int stride) { return [stride] { ptx::wmma_store_d<16>(kSharedD, F16Sums().d, stride); }; };
   expect_good(f32(24), kWarp);
   expect_found(Hazard::misaligned, Instruction::wmma_store_d, f32(20), kWarp);
   expect_good(f16(24), kWarp);
@@ -195,17 +194,17 @@ TEST_F(Wmma, StoresRowsAtMultiplesOfAFragment) {
 
 TEST_F(Wmma, LanesAgreeOnAddressAndStride) {
   const auto store = [](u32 step) {
-    return [step] { ptx::wmma_store_d<16>(kD + (thread_index() == 9 ? step : 0), F16Sums().d, 24); };
+    return [step] { ptx::wmma_store_d<16>(kSharedD + (thread_index() == 9 ? step : 0), F16Sums().d, 24); };
   };
   expect_good(store(0), kWarp);
   expect_found(Hazard::bad_operand, Instruction::wmma_store_d, store(16), kWarp);
   expect_found(
       Hazard::bad_operand, Instruction::wmma_load_a,
       [] {
-        store_lines<DType::f16>(kA, 20, 16, a_value);
+        store_lines<DType::f16>(kSharedA, 20, 16, a_value);
         ptx::bar_warp_sync(~0u);
         u32 a[8];
-        ptx::wmma_load_a<16, DType::f16, true>(a, kA, thread_index() == 4 ? 16 : 24);
+        ptx::wmma_load_a<16, DType::f16, true>(a, kSharedA, thread_index() == 4 ? 16 : 24);
       },
       kWarp);
 }
@@ -213,15 +212,15 @@ TEST_F(Wmma, LanesAgreeOnAddressAndStride) {
 TEST_F(Wmma, IsNoBarrier) {
   expect_conflict(
       [] {
-        store_lines<DType::f16>(kA, 16, 16, a_value);
+        store_lines<DType::f16>(kSharedA, 16, 16, a_value);
         u32 a[8];
-        ptx::wmma_load_a<16, DType::f16, true>(a, kA, 24);
+        ptx::wmma_load_a<16, DType::f16, true>(a, kSharedA, 24);
       },
       kWarp);
   expect_conflict(
       [] {
-        ptx::wmma_store_d<16>(kD, F16Sums().d, 24);
-        ptx::ld_shared_b16(kD + static_cast<u32>(thread_index()) * 2 % 32);
+        ptx::wmma_store_d<16>(kSharedD, F16Sums().d, 24);
+        ptx::ld_shared_b16(kSharedD + static_cast<u32>(thread_index()) * 2 % 32);
       },
       kWarp);
 }
@@ -231,7 +230,7 @@ TEST_F(Wmma, ReadsWhatHasBeenWritten) {
       Hazard::uninitialised, Instruction::wmma_load_b,
       [] {
         u32 b[8];
-        ptx::wmma_load_b<16, DType::f16, true>(b, kB, 24);
+        ptx::wmma_load_b<16, DType::f16, true>(b, kSharedB, 24);
       },
       kWarp);
   expect_found(
@@ -240,12 +239,12 @@ TEST_F(Wmma, ReadsWhatHasBeenWritten) {
 }
 
 TEST_F(Wmma, NeedsAFullWarp) {
-  expect_found(Hazard::bad_operand, Instruction::wmma_store_d, [] { ptx::wmma_store_d<16>(kD, F16Sums().d, 24); },
+  expect_found(Hazard::bad_operand, Instruction::wmma_store_d, [] { ptx::wmma_store_d<16>(kSharedD, F16Sums().d, 24); },
                {.threads = 40, .shared_bytes = 8192});
   expect_found(
       Hazard::stuck, Instruction::wmma_store_d,
       [] {
-        if (thread_index() != 5) ptx::wmma_store_d<16>(kD, F16Sums().d, 24);
+        if (thread_index() != 5) ptx::wmma_store_d<16>(kSharedD, F16Sums().d, 24);
       },
       kWarp);
 }
@@ -255,10 +254,10 @@ TEST_F(Wmma, RowsWithoutPaddingMeetInBanks) {
     return run(
                [stride] {
                  for (int i = thread_index(); i < 16 * stride; i += 32)
-                   ptx::st_shared_b16(kA + static_cast<u32>(i) * 2, 0);
+                   ptx::st_shared_b16(kSharedA + static_cast<u32>(i) * 2, 0);
                  ptx::bar_warp_sync(~0u);
                  u32 a[8];
-                 ptx::wmma_load_a<16, DType::f16, true>(a, kA, stride);
+                 ptx::wmma_load_a<16, DType::f16, true>(a, kSharedA, stride);
                },
                kWarp)
         .counters[Instruction::wmma_load_a]

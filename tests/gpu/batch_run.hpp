@@ -115,7 +115,7 @@ class BatchRun {
     driver_.check(driver_.cuStreamSynchronize(stream_), "upload addresses");
   }
 
-  /// The same matrices by the arrays, with the best promises that hold.
+  /// The matrices by the arrays, with the best promises that hold.
   Operands by_pointers(Operands o) const {
     const Types& types = case_.problem.types;
     const auto array = [&](std::int64_t number) {

@@ -100,7 +100,7 @@ class GuardedMatrix {
 
   /// Describes the first difference between `found` and the image; empty if there is none.
   std::string change(const Bytes& found) const { return change_in(found, 0, image_.size()); }
-  /// The same, without the elements of the matrix.
+  /// Describes the first difference outside of the matrix's elements.
   std::string change_around(const Bytes& found) const {
     std::size_t from = 0;
     for (std::size_t row = 0; row < rows_; ++row) {

@@ -147,7 +147,7 @@ class TraceSummary {
   }
   /// The reference's time for all steps over the time that they took.
   double speed() const { return speed_of(0, steps_.size()); }
-  /// The same, and the slowest call, for each second.
+  /// The speed of each second, and its slowest call.
   nlohmann::json windows() const {
     nlohmann::json time = nlohmann::json::array(), speed = time, host = time, count = time;
     for (std::size_t first = 0; first < steps_.size();) {

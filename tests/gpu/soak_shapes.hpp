@@ -87,7 +87,7 @@ struct SoakShape {
   unsigned seed = 0;
 };
 
-/// The same shapes for the same options. Sizes are drawn so that each power of two has as many.
+/// The shapes for these options, the same each time. Sizes are drawn so that each power of two has as many.
 inline std::vector<SoakShape> make_shapes(const SoakOptions& o) {
   std::mt19937_64 random(static_cast<std::uint64_t>(o.seed));
   const auto below = [&](std::int64_t n) {

@@ -14,7 +14,7 @@ RECIPES = {
     "conan": ("conan/conanfile.py",),
     "spack": ("spack/packages/hotgemm/package.py",),
 }
-# What the library and the command are linked with or compiled against, beside CUDA's headers.
+# The library and the command are linked with these or compiled against them, beside CUDA's headers.
 DEPENDENCIES = ("openssl", "fmt", "spdlog", "nlohmann", "cli11")
 
 

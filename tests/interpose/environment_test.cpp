@@ -1,4 +1,4 @@
-// What the environment asks. Each suite here runs in an environment of its own, which interpose_test.py makes.
+// Settings by the environment. Each suite here runs in an environment of its own, which interpose_test.py makes.
 
 #include "interpose/fixture.hpp"
 

@@ -64,7 +64,7 @@ class AnchorCompile : public CompileMatrix {
     ADD_FAILURE() << "each of the " << most << " best anchors spills";
   }
 
-  /// The same for each problem, or for one of `step` in a sample.
+  /// Expects it of each problem, or of one of `step` in a sample.
   void expect_some_in_registers(const std::vector<std::pair<std::string, std::string>>& problems, std::size_t step) {
     const SampleOptions options = SampleOptions::from_environment();
     if (options.full) step = 1;

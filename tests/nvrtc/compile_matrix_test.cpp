@@ -81,7 +81,7 @@ TEST_F(CompileMatrix, EveryAnchorOnEveryArch) {
   RecordProperty("median_ms", static_cast<int>(median_ms()));
 }
 
-/// The same for elements of 8 and 32 bits, in the layouts in which lanes put fragments together.
+/// Anchors for elements of 8 and 32 bits, in the layouts in which lanes put fragments together.
 TEST_F(CompileMatrix, EveryAnchorForWordsAndBytesOnEveryArch) {
   constexpr KernelTypes kTypes[] = {{DType::tf32, DType::f32, DType::tf32, DType::f32},
                                     {DType::s8, DType::s32, DType::s8, DType::s32},

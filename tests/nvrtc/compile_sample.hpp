@@ -10,7 +10,7 @@ namespace hotgemm {
 /// The part of all kernels that a sample has. It is bounded after a change of a template too: all kernels of family
 /// wgmma take a quarter of an hour, and later commits draw other samples.
 struct SampleShare {
-  double usual = 1.0 / 3;
+  double usual = 1.0 / 6;
   double changed = 0.4;  ///< if the template of a family changed
 };
 

@@ -26,7 +26,7 @@ std::array<int, 7> kind_of(const WgmmaConfig& c) {
 
 /// The largest kernels take the longest to compile: each run has some of each kind, and the seeds of a few commits
 /// reach all of them.
-constexpr SampleShare kShareOfLargest{.usual = 0.15, .changed = 0.25};
+constexpr SampleShare kShareOfLargest{.usual = 0.1, .changed = 0.25};
 
 class WgmmaCompile : public CompileMatrix {
  protected:
@@ -50,7 +50,7 @@ GemmTraits traits_in_turn(std::size_t turn, bool reads_c) {
   return make_traits(kTensorTypes[turn % std::size(kTensorTypes)], kLayouts[turn % std::size(kLayouts)], reads_c);
 }
 
-/// The same with rows of A, of B or of both that only threads can load, at each width.
+/// Traits with rows of A, of B or of both that only threads can load, at each width.
 GemmTraits ragged_traits_in_turn(std::size_t turn, bool reads_c) {
   constexpr std::array<std::array<int, 2>, 6> kWidths = {{{1, 1}, {1, 8}, {8, 1}, {2, 1}, {4, 4}, {8, 2}}};
   GemmTraits traits = traits_in_turn(turn, reads_c);

@@ -55,25 +55,17 @@ TEST_F(BlockScalesTest, GroupsHaveScalesOfTheirOwn) {
 TEST_F(BlockScalesTest, WrongOperandsAreNamed) {
   context(Policy::estimate);
   const GemmCase c = case_of("24 300 520 nt e4m3", 0);
-  CaseRun run(Driver::get(), c, stream());
-  run.fill(CaseRun::Data::integers, 1);
-  const auto expect_refused = [&](const std::vector<std::string>& parts, const std::function<void(Operands&)>& spoil) {
-    Operands operands = run.operands();
-    spoil(operands);
-    expect_thrown(ErrorCode::invalid_argument, parts, [&] { context().gemm(stream(), c.problem, operands); });
-  };
-  expect_refused({"scale_a is null"}, [](Operands& o) { o.scale_a = nullptr; });
-  expect_refused({"scale_b is null"}, [](Operands& o) { o.scale_b = nullptr; });
-  expect_refused({"ld_scale_a is 23; rows of 24 elements"}, [](Operands& o) { o.ld_scale_a = 23; });
-  expect_refused({"ld_scale_b is 4; rows of 5 elements"}, [](Operands& o) { o.ld_scale_b = 4; });
-  expect_refused({"ld_scale_b is 4611686018427387904", "3 rows"},
+  RefusedCalls expect_refused(context(), c, stream());
+  expect_refused(c.problem, {"scale_a is null"}, [](Operands& o) { o.scale_a = nullptr; });
+  expect_refused(c.problem, {"scale_b is null"}, [](Operands& o) { o.scale_b = nullptr; });
+  expect_refused(c.problem, {"ld_scale_a is 23; rows of 24 elements"}, [](Operands& o) { o.ld_scale_a = 23; });
+  expect_refused(c.problem, {"ld_scale_b is 4; rows of 5 elements"}, [](Operands& o) { o.ld_scale_b = 4; });
+  expect_refused(c.problem, {"ld_scale_b is 4611686018427387904", "3 rows"},
                  [](Operands& o) { o.ld_scale_b = std::int64_t{1} << 62; });
-  Operands operands = run.operands();
-  operands.scale_a = operands.scale_b = nullptr;
   Problem bare = c.problem;
   bare.epilogue = {};
-  expect_thrown(ErrorCode::invalid_argument, {"field ld_scale_a is set", "no part of the problem uses it"},
-                [&] { context().gemm(stream(), bare, operands); });
+  expect_refused(bare, {"field ld_scale_a is set", "no part of the problem uses it"},
+                 [](Operands& o) { o.scale_a = o.scale_b = nullptr; });
 }
 
 }  // namespace

@@ -54,9 +54,14 @@ class CApiTest : public ControlTest {
     ControlTest::TearDown();
   }
 
-  /// A context with the cache of the test.
+  /// A context with the cache of the test. It tunes few candidates, and has time for them where other tests run on all
+  /// cores: the usual two seconds then end while the candidates are compiled.
   hotgemm_context* make(std::map<std::string, std::string> options = {}) {
-    options.insert({{"policy", "estimate"}, {"cache_directory", cache_.path().string()}, {"worker", "none"}});
+    options.insert({{"policy", "estimate"},
+                    {"cache_directory", cache_.path().string()},
+                    {"worker", "none"},
+                    {"tuning.max_candidates", "4"},
+                    {"tuning.budget_s", "60"}});
     std::vector<hotgemm_option> list;
     for (const auto& [name, value] : options) list.push_back({name.c_str(), value.c_str()});
     EXPECT_EQ(hotgemm_context_create(list.data(), list.size(), &c_context_), HOTGEMM_SUCCESS) << last_error();

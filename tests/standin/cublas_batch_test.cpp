@@ -1,4 +1,4 @@
-// How cuBLAS is asked for batches by pointers.
+// Batches by pointers, as cuBLAS is asked for them.
 
 #include "standin/fake_cublas.hpp"
 #include "standin/runtime_fixture.hpp"

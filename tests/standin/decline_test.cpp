@@ -2,15 +2,11 @@
 
 #include "standin/c_api_fixture.hpp"
 
-#include <map>
 #include <string>
 #include <vector>
 
 namespace hotgemm::standin {
 namespace {
-
-/// Few candidates, and time for them on a busy machine.
-const std::map<std::string, std::string> kQuickTuning{{"tuning.max_candidates", "4"}, {"tuning.budget_s", "60"}};
 
 using testing::HasSubstr;
 
@@ -35,7 +31,7 @@ TEST_F(DeclineTest, AnEmptyProductIsDoneWithoutAPlan) {
 }
 
 TEST_F(DeclineTest, AMeasuredOrPinnedPlanCountsAsTuned) {
-  make(kQuickTuning);
+  make();
   const hotgemm_problem problem = c_problem();
   const char* const text = "8 16 8 nn f16";
   ASSERT_EQ(hotgemm_tune(c_context_, &text, 1, nullptr, nullptr), HOTGEMM_SUCCESS) << last_error();
@@ -55,7 +51,7 @@ TEST_F(DeclineTest, AMeasuredOrPinnedPlanCountsAsTuned) {
 }
 
 TEST_F(DeclineTest, APlanCountsAsTunedWhenItsKernelHasBeenMeasured) {
-  make(kQuickTuning);
+  make();
   expect_call(HOTGEMM_SUCCESS);
   expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_TUNED);
   const char* const text = "8 16 8 nn f16";
@@ -81,7 +77,7 @@ TEST_F(DeclineTest, ReloadingTellsAPlanThatItsKernelIsFaster) {
 }
 
 TEST_F(DeclineTest, TuningLetsAClassBePreparedThatWasInVain) {
-  make(kQuickTuning);
+  make();
   expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_TUNED | HOTGEMM_PREPARE_LATER);
   wait();
   const char* const text = "8 16 8 nn f16";

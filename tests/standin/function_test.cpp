@@ -89,14 +89,7 @@ TEST_F(FunctionTest, WrongOperandsAreNamed) {
   context(Policy::estimate);
   add_all();
   const GemmCase c = case_of("bf16", {.function = emulate::kSoftcap}, 0);
-  CaseRun run(Driver::get(), c, stream());
-  run.fill(CaseRun::Data::integers, 1);
-  const auto expect_refused = [&](const Problem& problem, const std::vector<std::string>& parts,
-                                  const std::function<void(Operands&)>& spoil) {
-    Operands operands = run.operands();
-    spoil(operands);
-    expect_thrown(ErrorCode::invalid_argument, parts, [&] { context().gemm(stream(), problem, operands); });
-  };
+  RefusedCalls expect_refused(context(), c, stream());
   expect_refused(c.problem, {"function_operands[1] is null", "epilogue"},
                  [](Operands& o) { o.function_operands[1] = nullptr; });
   expect_refused(c.problem, {"function_operands[0] is not aligned"}, [](Operands& o) {
@@ -125,14 +118,7 @@ TEST_F(FunctionTest, WrongMatricesAreNamed) {
   context(Policy::estimate);
   add_all();
   const GemmCase c = case_of("bf16", {.function = emulate::kIndices}, 0);
-  CaseRun run(Driver::get(), c, stream());
-  run.fill(CaseRun::Data::integers, 1);
-  const auto expect_refused = [&](const Problem& problem, const std::vector<std::string>& parts,
-                                  const std::function<void(Operands&)>& spoil) {
-    Operands operands = run.operands();
-    spoil(operands);
-    expect_thrown(ErrorCode::invalid_argument, parts, [&] { context().gemm(stream(), problem, operands); });
-  };
+  RefusedCalls expect_refused(context(), c, stream());
   expect_refused(c.problem, {"function_operands[3] is null"}, [](Operands& o) { o.function_operands[3] = nullptr; });
   expect_refused(c.problem, {"ld_function_operands[3] is 20", "21"},
                  [](Operands& o) { o.ld_function_operands[3] = 20; });
@@ -147,7 +133,7 @@ TEST_F(FunctionTest, WrongMatricesAreNamed) {
     o.batch_stride_d = o.ldd * 13;
     o.batch_stride_function_operands[3] = -1;
   });
-  Operands operands = run.operands();
+  Operands operands = expect_refused.operands();
   const auto alignment = [&] { return describe(c.problem, operands).hints.align_d; };
   operands.d = reinterpret_cast<void*>(std::uintptr_t{4096});
   operands.function_operands[3] = operands.d;

@@ -14,6 +14,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -161,7 +162,7 @@ inline void expect_right(const GemmCase& c, CUstream stream, const CaseRun::Laun
   }
   EXPECT_EQ(run.stray_write(), "");
 }
-/// The same with Context::gemm.
+/// Expects it of Context::gemm.
 inline void expect_right(Context& context, const GemmCase& c, CUstream stream, unsigned seed = 1) {
   expect_right(
       c, stream, [&](const Operands& o) { context.gemm(stream, c.problem, o); }, seed);
@@ -188,6 +189,28 @@ void expect_thrown(ErrorCode code, const std::vector<std::string>& parts, Call&&
   EXPECT_EQ(to_string(thrown.code), to_string(code)) << thrown.message;
   for (const std::string& part : parts) EXPECT_THAT(thrown.message, testing::HasSubstr(part));
 }
+
+/// Calls on the operands of a case. Each expects that a problem is refused as an invalid argument, by a message that
+/// has all `parts`, if `spoil` has changed the operands.
+class RefusedCalls {
+ public:
+  RefusedCalls(Context& context, const GemmCase& c, CUstream stream)
+      : context_(context), stream_(stream), run_(Driver::get(), c, stream) {
+    run_.fill(CaseRun::Data::integers, 1);
+  }
+  Operands operands() { return run_.operands(); }
+  void operator()(const Problem& problem, const std::vector<std::string>& parts,
+                  const std::function<void(Operands&)>& spoil) {
+    Operands spoiled = operands();
+    spoil(spoiled);
+    expect_thrown(ErrorCode::invalid_argument, parts, [&] { context_.gemm(stream_, problem, spoiled); });
+  }
+
+ private:
+  Context& context_;
+  CUstream stream_;
+  CaseRun run_;
+};
 
 /// The number of live handles of each kind.
 inline std::map<Kind, std::size_t> live_handles() {

@@ -90,8 +90,8 @@ class Standin {
   void set_speed(const std::string& symbol_part, double microseconds) const {
     find<decltype(&standin_set_speed)>("standin_set_speed")(symbol_part.c_str(), microseconds);
   }
-  /// The same for programmatic launches: `in_chain_us` where the kernel before it on the stream is the same one, which
-  /// lets the next one begin early, and `behind_us` behind any other.
+  /// Sets the speed of programmatic launches: `in_chain_us` where the kernel before it on the stream is the same one,
+  /// which lets the next one begin early, and `behind_us` behind any other.
   void set_programmatic_speed(const std::string& symbol_part, double in_chain_us, double behind_us) const {
     find<decltype(&standin_set_programmatic_speed)>("standin_set_programmatic_speed")(symbol_part.c_str(), in_chain_us,
                                                                                       behind_us);

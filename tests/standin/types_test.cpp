@@ -3,8 +3,10 @@
 #include "standin/runtime_fixture.hpp"
 
 #include "config/families.hpp"
+#include "sweep_sample.hpp"
 
 #include <cmath>
+#include <cstddef>
 
 namespace hotgemm::standin {
 namespace {
@@ -29,7 +31,7 @@ TEST_F(TypesTest, EveryMixtureThatAFamilyStatesRuns) {
   std::size_t mixtures = 0;
   for (const KernelTypes& types : kSimtTypes) {
     if (!types.is_mixed()) continue;
-    ++mixtures;
+    if (!is_drawn(mixtures++, 3 * kFewer)) continue;
     for (const float beta : {0.0f, -2.0f}) expect_right(context(), case_of(types, beta), stream());
     const Plan plan = context().plan(case_of(types, 0).described());
     // The problem is small, and rows of less than 4 bytes would have to be repacked.
@@ -50,8 +52,9 @@ GemmCase aligned_case_of(const KernelTypes& types, ComputeMode mode, float beta)
 
 TEST_F(TypesTest, AlignedRowsRunOnTensorCoresInEveryMixture) {
   context(Policy::estimate);
+  std::size_t mixtures = 0;
   for (const KernelTypes& types : kWgmmaTypes) {
-    if (!types.is_mixed()) continue;
+    if (!types.is_mixed() || !is_drawn(mixtures++, 3 * kFewer)) continue;
     for (const ComputeMode mode : {ComputeMode::precise, ComputeMode::fast}) {
       if (mode == ComputeMode::fast && !is_fp8(types.element)) continue;
       for (const float beta : {0.0f, -2.0f}) expect_right(context(), aligned_case_of(types, mode, beta), stream());
@@ -70,11 +73,13 @@ TEST_F(TypesTest, RunOnTensorCoresInEveryLayoutAndAlignment) {
   context(Policy::estimate);
   const bool is_hopper = arch_limits(impl_of(context()).current().info().arch).has_wgmma;
   const int size = is_hopper ? 1 : 2;  // elsewhere copies pay for larger problems only
+  std::size_t index = 0;
   for (const Types& types : {kTf32, kS8, kE4m3}) {
     if (is_fp8(types.a) && !is_hopper) continue;  // no tensor core before Hopper sums FP8 precisely
     for (const Op op_a : {Op::n, Op::t}) {
       for (const Op op_b : {Op::n, Op::t}) {
         for (const int ld_unit : {16, 1}) {
+          if (!is_drawn(index++, 3 * kFewer)) continue;
           GemmCase c = small_case(300 * size, 250 * size, 211, -2.0f);
           c.problem.types = types;
           c.problem.op_a = op_a, c.problem.op_b = op_b;

@@ -373,8 +373,13 @@ TEST(Database, TenThousandRecordsOpenInMilliseconds) {
     text += to_line({record, i}) + "\n";
   }
   write_file(directory.segments() / "x.jsonl", text);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr double kLimitMs = 1000;
+#else
+  constexpr double kLimitMs = 100;  // the aim is 5 ms; a build without optimisation and a busy machine need more
+#endif
   double best_ms = 1e9;
-  for (int repeat = 0; repeat < 7; ++repeat) {
+  for (int repeat = 0; repeat < 7 && best_ms >= kLimitMs; ++repeat) {
     const auto start = std::chrono::steady_clock::now();
     const Database database{user_layer(directory)};
     const std::chrono::duration<double, std::milli> elapsed = std::chrono::steady_clock::now() - start;
@@ -386,11 +391,6 @@ TEST(Database, TenThousandRecordsOpenInMilliseconds) {
   }
   RecordProperty("open_microseconds", static_cast<int>(best_ms * 1000));
   std::printf("10,000 records opened in %.2f ms\n", best_ms);
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr double kLimitMs = 1000;
-#else
-  constexpr double kLimitMs = 100;  // the aim is 5 ms; a build without optimisation and a busy machine need more
-#endif
   EXPECT_LT(best_ms, kLimitMs);
 }
 

@@ -18,7 +18,7 @@ constexpr int kOurs = 10, kOfTheLibrary = 11;
   std::exit(0);
 }
 
-/// The same, where the handler is called before all that any library has registered.
+/// Ends where the handler is called before all that any library has registered.
 [[noreturn]] void end_of_main_thread() {
   add_exit_handler([] { std::_Exit(kOurs); });
   watch_main_thread();

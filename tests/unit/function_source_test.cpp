@@ -1,5 +1,6 @@
 #include "config/function_source.hpp"
 
+#include "base/sha256.hpp"
 #include "config/class_key.hpp"
 #include "config/render.hpp"
 #include "config/supported.hpp"
@@ -63,6 +64,14 @@ TEST(FunctionSource, IsKnownByItsTextAlone) {
   EXPECT_EQ(one.digest().substr(0, 12), to_string(one.function()).substr(0, 12));
   EXPECT_EQ(parse_function(to_string(one.function())), one.function());
   EXPECT_EQ(EpilogueFunction::of(one.function().number()), one.function());
+  EXPECT_EQ(one.header_digest(), same.header_digest());
+  EXPECT_NE(one.header_digest(), other.header_digest());
+}
+
+/// The text around the expression belongs to what is compiled.
+TEST(FunctionSource, HasADigestOfItsWholeHeader) {
+  EXPECT_EQ(FunctionSource("row a\na * value", "f.txt").header_digest(),
+            to_hex(sha256(FunctionSource("row a\na * value", "").header())));
 }
 
 TEST(FunctionSource, SaysWhatIsWrongAndInWhichLine) {
@@ -134,7 +143,7 @@ TEST_F(FunctionOfProblem, IsInTheIdentityByItsDigestAlone) {
   bundle_.add(source_);
   const KernelSource kernel = rendered();
   EXPECT_EQ(kernel.function, source_.header());
-  EXPECT_THAT(kernel.identity.text, HasSubstr("function:64=" + source_.digest()));
+  EXPECT_THAT(kernel.identity.text, HasSubstr("function:64=" + source_.header_digest()));
   EXPECT_THAT(kernel.identity.text, Not(HasSubstr("value * scale")));
   EXPECT_THAT(kernel.text, HasSubstr("#include \"epilogue_function.cuh\"\n"));
   EXPECT_THAT(kernel.text, HasSubstr("hotgemm::WithExtras<hotgemm::GemmArgs> args"));

@@ -94,6 +94,10 @@ TEST(LaunchShape, AGridHasABlockForEachTileThatGroupsCanHave) {
   EXPECT_EQ(shape.blocks(5, 256, 1, 1, 0, 1, 64), 5 * 2) << "a tile for each row";
   EXPECT_TRUE(shape.fits(1 << 20, 8192, 64, 1, 1 << 16));
   EXPECT_FALSE(shape.fits(1 << 26, 8192, 64, 1, 1 << 26)) << "2^26 times 2^6 tiles";
+  // Tiles in pairs of a cluster, each of one row: the product of the largest sizes is above 2^63.
+  const LaunchShape small{.tile_m = 1, .tile_n = 1, .cluster = 2};
+  EXPECT_EQ(small.tiles(kMaxSize, kMaxSize, 1, kMaxSize), std::int64_t{1} << 38) << "as many as are counted";
+  EXPECT_FALSE(small.fits(kMaxSize, kMaxSize, 64, 1, kMaxSize));
   const LaunchShape lasting = shape_of(WgmmaConfig{});
   EXPECT_EQ(lasting.blocks(1 << 16, 8192, 132, 1, 0, 1, 64), 132);
 }

@@ -1,4 +1,4 @@
-// What a prewarm asks of the cache: whether kernels lie on disk, and that all users can read a layer.
+// A prewarm asks the cache whether kernels lie on disk, and that all users can read a layer.
 
 #include "cache/binary_cache.hpp"
 #include "cache/shared_layer.hpp"

@@ -65,7 +65,7 @@ TEST(ProblemLogTest, CountsAreWrittenAtIntervalsInFewLines) {
   ProblemLog log({.directory = directory.path(), .interval = 1ms});
   const Workload problem = parse_workload(kLogged);
   for (int i = 0; i < 100'000; ++i) log.add(problem);
-  // What is not written is less than an eighth.
+  // Less than an eighth is not written.
   EXPECT_TRUE(comes_true([&] { return logged_calls(directory.path())[kLogged] >= 100'000 * 8 / 9; }));
   EXPECT_LE(logged_lines(directory.path()), 120u);  // 1.125^120 is above a million
   log.stop();

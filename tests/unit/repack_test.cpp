@@ -175,7 +175,7 @@ TEST(Repack, BlocksPrefetchTheChunksInsideAMatrixOnce) {
     for (unsigned long long from = 4096; from < 4112; ++from) {
       const auto end = from + static_cast<unsigned>((rows - 1) * (bytes + gap) + bytes);
       expect_once({.from = from, .pitch = bytes + gap, .row_bytes = bytes, .rows = rows}, end);
-      // The same memory as the source of a transpose.
+      // This memory as the source of a transpose.
       expect_once({.from = from, .pitch = bytes + gap, .row_bytes = rows, .rows = bytes, .transposed_bytes = 1}, end);
     }
   }

@@ -1,5 +1,7 @@
 #include "base/statistics.hpp"
 
+#include "sweep_sample.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -87,15 +89,15 @@ TEST(Statistics, MedianIntervalCoversAsPromised) {
   std::mt19937_64 random(7);
   std::lognormal_distribution<double> skewed(0, 1);  // its median is 1
   for (const int count : {7, 11, 25}) {
-    constexpr int kTrials = 20000;
+    const int all = trials(20000, 4);
     int covered = 0;
-    for (int trial = 0; trial < kTrials; ++trial) {
+    for (int trial = 0; trial < all; ++trial) {
       std::vector<double> samples(static_cast<std::size_t>(count));
       for (double& sample : samples) sample = skewed(random);
       covered += median_interval(samples).contains(1);
     }
-    EXPECT_GE(covered, 0.945 * kTrials) << count;
-    EXPECT_LE(covered, 0.995 * kTrials) << count;  // the interval is not wider than necessary
+    EXPECT_GE(covered, 0.945 * all) << count;
+    EXPECT_LE(covered, 0.995 * all) << count;  // the interval is not wider than necessary
   }
 }
 

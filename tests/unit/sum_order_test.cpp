@@ -5,6 +5,7 @@
 #include "plan/affordable.hpp"
 #include "plan/candidates.hpp"
 #include "plan/choice.hpp"
+#include "sweep_sample.hpp"
 #include "tune/candidate.hpp"
 #include "unit/database_fixture.hpp"
 #include "unit/plan_fixture.hpp"
@@ -12,6 +13,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -102,16 +105,18 @@ TEST(SumOrder, OfCudaCoresDependsOnTheKTile) {
 
 constexpr Types kSupportedTypes[] = {kF16, kBf16, kF32, uniform_types(DType::f16, ComputeType::f16)};
 
-/// Calls visit(problem, arch) for every layout, type and mixture of alignment classes on every architecture, with and
-/// without C, with `m` rows and no workspace.
+/// Calls visit(problem, arch) for a sample of the problems of every layout, type and mixture of alignment classes on
+/// every architecture, with and without C, with `m` rows and no workspace.
 template <class Visit>
 void for_each_ordered_problem(SumOrder order, std::int64_t m, Visit&& visit) {
+  std::size_t index = 0;
   for (const std::string& arch : known_archs()) {
     for (const Types& types : kSupportedTypes) {
       if (types.compute == ComputeType::f16 && !arch_limits(arch).has_cp_async) continue;  // has no kernels at all
       for (const Layout& layout : kLayouts) {
         for (const int align_a : {16, 8, 4, 2}) {
           for (const int align_bd : {16, 4, 2}) {
+            if (!is_drawn(index++, 16)) continue;
             const Problem problem{
                 .m = m, .n = 777, .k = 1000, .op_a = layout.op_a, .op_b = layout.op_b, .types = types, .order = order};
             visit(Workload(problem, {.align_a = align_a,

@@ -33,7 +33,7 @@ const Layouts& candidate_tiles() {
   return tiles;
 }
 
-/// The same, and tiles that a new line of the menu might need.
+/// The tiles of candidates, and tiles that a new line of the menu might need.
 Layouts more_tiles() {
   Layouts tiles = candidate_tiles();
   for (const int rows : {16, 48, 128}) {

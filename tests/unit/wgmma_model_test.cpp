@@ -137,7 +137,7 @@ TEST(WgmmaModel, NarrowInstructionsAreSlow) {
   EXPECT_LT(rate(32), 0.80 * rate(128));
   EXPECT_LT(rate(16), 0.55 * rate(128));
   EXPECT_LT(rate(8), 0.30 * rate(128));
-  // The same tile in two halves, each of which reads all of A from shared memory.
+  // A tile, and its two halves, each of which reads all of A from shared memory.
   const WgmmaConfig whole{.block_m = 192, .block_n = 64, .consumers = 3, .stages = 6};
   WgmmaConfig halves = whole;
   halves.consumers = 2;

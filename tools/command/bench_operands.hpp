@@ -25,7 +25,7 @@ class BenchOperands {
   void pack(std::size_t index, Stream stream);
   /// The operands of a call of our kernel with set `index`.
   Operands operands(std::size_t index, float alpha, float beta) const;
-  /// The same for the product without its epilogue.
+  /// The operands of a call for the product without its epilogue.
   Operands bare_operands(std::size_t index, float alpha, float beta) const;
 
  private:

@@ -113,10 +113,14 @@ void add_problem_options(CLI::App& app, ProblemOptions& options) {
 }
 
 void add_function_option(CLI::App& app, ProblemOptions& options) {
-  app.add_option("--epilogue", options.function_files,
-                 "a file with the source of a function for epilogues: names of operands, and a C++ expression; it is "
-                 "the function of all problems that name none. May be repeated: then problems name theirs, as "
-                 "epilogue=function:NUMBER")
+  const auto read = [&options](const std::vector<std::string>& files) {
+    for (const std::string& file : files) options.functions.push_back(read_function(file));
+  };
+  app.add_option_function<std::vector<std::string>>(
+         "--epilogue", read,
+         "a file with the source of a function for epilogues: names of operands, and a C++ expression; it is "
+         "the function of all problems that name none. May be repeated: then problems name theirs, as "
+         "epilogue=function:NUMBER")
       ->type_name("FILE")
       ->group(kProblemGroup);
 }
@@ -137,7 +141,7 @@ bool is_sizes(const std::string& shape) { return shape.find(' ') == std::string:
 class ShapeSets {
  public:
   explicit ShapeSets(const ProblemOptions& options) : options_(options) {
-    if (options.function_files.size() == 1) function_ = read_function(options.function_files[0]).function();
+    if (options.functions.size() == 1) function_ = options.functions[0].function();
   }
 
   void begin(std::string name) {
@@ -153,7 +157,7 @@ class ShapeSets {
       add_one(shape);
     }
   }
-  /// The same problem in two sets is there twice.
+  /// A problem in two sets is there twice.
   const std::vector<std::pair<std::string, std::vector<Shape>>>& sets() const { return sets_; }
 
  private:
@@ -279,7 +283,7 @@ std::vector<Workload> require_problems(const ProblemOptions& options) {
 }
 
 void add_functions(const ProblemOptions& options, TemplateBundle& bundle) {
-  for (const std::string& file : options.function_files) bundle.add(read_function(file));
+  for (const FunctionSource& function : options.functions) bundle.add(function);
 }
 
 void require(const std::vector<Workload>& problems) {

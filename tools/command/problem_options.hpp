@@ -1,5 +1,6 @@
 #pragma once
 
+#include "config/function_source.hpp"
 #include "config/problem_text.hpp"
 #include "config/template_bundle.hpp"
 
@@ -20,8 +21,8 @@ struct ProblemOptions {
   std::vector<std::string> dtypes;
   std::string accumulator;
   std::string alignment;
-  std::vector<std::string> function_files;
-  int beta = -1;  ///< 0 or 1; -1 if it was not given
+  std::vector<FunctionSource> functions;  ///< of --epilogue; read at once, because a pipe is empty the second time
+  int beta = -1;                          ///< 0 or 1; -1 if it was not given
 };
 
 void add_problem_options(CLI::App& app, ProblemOptions& options);
@@ -37,8 +38,8 @@ struct ProblemSet {
 /// The problems that the options describe, by where they come from. A problem may be in several sets. Throws as
 /// read_problems does.
 std::vector<ProblemSet> read_problem_sets(const ProblemOptions& options);
-/// The same problems, each once and in order, with what the files say about their use: the counts of equal lines add
-/// up. Two problems of one class are two.
+/// The problems of all sets, each once and in order, with what the files say about their use: the counts of equal lines
+/// add up. Two problems of one class are two.
 std::vector<Shape> read_shapes(const ProblemOptions& options);
 /// The problems of all sets, each once and in order.
 std::vector<Workload> problems_of(const std::vector<ProblemSet>& sets);

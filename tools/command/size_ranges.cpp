@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+
 namespace hotgemm::command {
 namespace {
 
@@ -38,7 +40,9 @@ std::vector<std::int64_t> values_of(const std::string& word, const std::string& 
 std::vector<Sizes> parse_size_ranges(const std::string& text) {
   if (text.find(':') == std::string::npos) return {parse_sizes(text)};
   std::vector<Sizes> all;
-  const std::vector<std::string> words = CLI::detail::split(text, 'x');
+  std::string marked = text;
+  std::ranges::replace(marked, 'X', 'x');  // parse_sizes takes both
+  const std::vector<std::string> words = CLI::detail::split(marked, 'x');
   if (words.size() == 1) {
     for (const std::int64_t size : values_of(text, text)) all.push_back({size, size, size});
     return all;

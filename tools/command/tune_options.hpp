@@ -26,7 +26,7 @@ void add_tuning_options(CLI::App& app, TuningOptions& options);
 /// The options in the form of the library; scratch_bytes is 0 without --scratch. Throws Error{invalid_argument} for a
 /// bad --scratch.
 TuneOptions tune_options(const TuningOptions& options);
-/// The same, but without --scratch scratch_bytes is half of `gpu`'s free memory.
+/// The options for `gpu`: without --scratch, scratch_bytes is half of its free memory.
 TuneOptions tune_options(const TuningOptions& options, const Gpu& gpu);
 
 }  // namespace hotgemm::command

@@ -28,7 +28,7 @@ inline constexpr WgmmaConfig kWgmmaConfigs[] = {
     {.block_m = 128, .block_n = 64, .block_k = 64,  .consumers = 2, .stages = 2, .cluster_n = 2, .split_k = true},
     {.block_m = 64,  .block_n = 48, .block_k = 64,  .consumers = 1, .one_tile = true, .stages = 2, .cluster_m = 2, .split_k = true},
 };
-/// The same with transposed products: rows of D that fill 64 rows, that leave 16 or 8 of them, and that are few.
+/// Configs with transposed products: rows of D that fill 64 rows, that leave 16 or 8 of them, and that are few.
 inline constexpr WgmmaConfig kTransposedConfigs[] = {
     {.block_m = 8,   .block_n = 64,  .block_k = 64,  .consumers = 1, .stages = 3, .transposed = true},
     {.block_m = 72,  .block_n = 64,  .block_k = 64,  .consumers = 1, .one_tile = true, .stages = 2, .blocks_per_sm = 2, .transposed = true},
