@@ -24,9 +24,11 @@ bool Context::try_gemm(Stream stream, const Problem& asked, const Operands& oper
     const ReadGuard reading;
     const PlanTable::Slot* slot = call.device.plans().find(call.key);
     is_current = slot != nullptr && !slot->is_outdated;
-    if (slot != nullptr && meets(slot->entry.plan->choice(), demands)) {
+    is_served = slot != nullptr && meets(slot->entry.plan->choice(), demands);
+    if (is_served) {
       slot->entry.plan->launch(stream, call.problem, operands);
-      is_served = true;
+    } else if (slot != nullptr) {
+      slot->entry.plan->count_use();  // measuring may let the next calls be served
     }
   }
   if (!is_current && demands.prepare_later) impl_->background().prepare_later(call.device, call.problem, demands);

@@ -2,6 +2,9 @@
 
 #include "standin/c_api_fixture.hpp"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -348,6 +351,45 @@ TEST_F(CApiTest, AThreadWithoutAContextUsesThatOfTheDeviceItNames) {
     }).join();
     driver_.cuStreamSynchronize(nullptr);
   });
+}
+
+TEST_F(CApiTest, ADeviceThatItNamesMayBeReset) {
+  make();
+  hotgemm_call how = HOTGEMM_CALL_INIT;
+  how.device = 0;
+  const hotgemm_problem problem = c_problem();
+  const auto call_without_context = [&] {
+    CUcontext context = nullptr;
+    ASSERT_EQ(driver_.cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+    ASSERT_EQ(driver_.cuCtxSetCurrent(context), CUDA_SUCCESS);
+    expect_right(small_case(), nullptr, [&](const Operands& o) {
+      std::thread([&] {
+        const hotgemm_operands operands = c_operands(o);
+        EXPECT_EQ(hotgemm_gemm(c_context_, &problem, &operands, nullptr, &how), HOTGEMM_SUCCESS) << last_error();
+      }).join();
+      driver_.cuStreamSynchronize(nullptr);
+    });
+    ASSERT_EQ(driver_.cuDevicePrimaryCtxRelease(0), CUDA_SUCCESS);
+  };
+  call_without_context();
+  stream_.reset();
+  standin().reset_primary(0);
+  call_without_context();
+  EXPECT_THAT(standin().violations(), testing::IsEmpty());
+}
+
+TEST_F(CApiTest, AChildIsToldAlthoughNoCallOfItsParentWasGood) {
+  make();
+  hotgemm_call how = HOTGEMM_CALL_INIT;
+  how.device = 0;
+  hotgemm_problem problem = c_problem(-1);
+  const hotgemm_operands operands = HOTGEMM_OPERANDS_INIT;
+  ASSERT_EQ(hotgemm_gemm(c_context_, &problem, &operands, nullptr, &how), HOTGEMM_INVALID_ARGUMENT);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(hotgemm_gemm(c_context_, &problem, &operands, nullptr, &how));
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), HOTGEMM_FORKED);
 }
 
 TEST_F(CApiTest, ALogSinkIsNotRunningAfterItWasRemoved) {
