@@ -357,24 +357,23 @@ TEST_F(CApiTest, ADeviceThatItNamesMayBeReset) {
   make();
   hotgemm_call how = HOTGEMM_CALL_INIT;
   how.device = 0;
-  const hotgemm_problem problem = c_problem();
-  const auto call_without_context = [&] {
-    CUcontext context = nullptr;
-    ASSERT_EQ(driver_.cuDevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
-    ASSERT_EQ(driver_.cuCtxSetCurrent(context), CUDA_SUCCESS);
-    expect_right(small_case(), nullptr, [&](const Operands& o) {
-      std::thread([&] {
-        const hotgemm_operands operands = c_operands(o);
-        EXPECT_EQ(hotgemm_gemm(c_context_, &problem, &operands, nullptr, &how), HOTGEMM_SUCCESS) << last_error();
-      }).join();
-      driver_.cuStreamSynchronize(nullptr);
-    });
-    ASSERT_EQ(driver_.cuDevicePrimaryCtxRelease(0), CUDA_SUCCESS);
+  const auto plan_without_context = [&] {
+    std::thread([&] {
+      const hotgemm_problem problem = c_problem();
+      hotgemm_plan* plan = nullptr;
+      EXPECT_EQ(hotgemm_plan_create(c_context_, &problem, nullptr, HOTGEMM_ESTIMATE, nullptr, &how, &plan), 0)
+          << last_error();
+      hotgemm_plan_destroy(plan);
+    }).join();
   };
-  call_without_context();
+  plan_without_context();
   stream_.reset();
-  standin().reset_primary(0);
-  call_without_context();
+  for (int i = 0; i < 2; ++i) {
+    standin().reset_primary(0);
+    plan_without_context();
+    plan_without_context();
+  }
+  EXPECT_EQ(stats().plans, 3u) << "one in each context";
   EXPECT_THAT(standin().violations(), testing::IsEmpty());
 }
 
