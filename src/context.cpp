@@ -21,28 +21,29 @@ namespace hotgemm {
 Context::Context(const ContextOptions& options) : impl_(std::make_unique<Impl>(options)) {}
 Context::~Context() = default;
 
-void Context::gemm(Stream stream, const Problem& asked, const Operands& operands) {
-  if (!has_known_size(operands)) return gemm(stream, asked, known_operands(operands));
+bool is_to_launch(const Problem& asked, const Operands& operands) {
   validate(asked);
   validate(asked, operands);
-  if (is_empty(asked)) return;
-  const Workload problem = describe(asked, operands);
-  PushedContext pushed(Impl::driver());
-  DeviceState& device = impl_->current(stream, pushed);
-  const ClassKey key = class_key(problem);
-  if (ProblemLog* const problems = impl_->engine().problem_log.get()) problems->add(key, problem);
+  return !is_empty(asked);
+}
+
+void Context::gemm(Stream stream, const Problem& asked, const Operands& operands) {
+  if (!has_known_size(operands)) return gemm(stream, asked, known_operands(operands));
+  if (!is_to_launch(asked, operands)) return;
+  const Impl::Call call(*impl_, stream, asked, operands);
   const Policy policy = impl_->options().policy;
   {
     const ReadGuard reading;  // the plan stays, although another thread may push it out
-    const PlanTable::Slot* slot = device.plans().find(key);
+    const PlanTable::Slot* slot = call.device.plans().find(call.key);
     const bool is_final =
         slot != nullptr && !slot->entry.is_unreserved && !slot->entry.is_interim && !slot->is_outdated;
     if (is_final && !impl_->is_to_tune(slot->entry, policy)) {
-      return slot->entry.plan->launch(stream, problem, operands);
+      return slot->entry.plan->launch(stream, call.problem, operands);
     }
   }
-  require_enqueueable(device.driver(), stream);
-  impl_->find_or_plan(device, problem, policy, stream, Impl::Reserve::once)->launch(stream, problem, operands);
+  require_enqueueable(call.device.driver(), stream);
+  impl_->find_or_plan(call.device, call.problem, policy, stream, Impl::Reserve::once)
+      ->launch(stream, call.problem, operands);
 }
 
 Plan Context::plan(const Workload& problem, Policy policy, Stream stream) {

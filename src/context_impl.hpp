@@ -25,6 +25,22 @@ class Context::Impl {
   explicit Impl(const ContextOptions& options);
   ~Impl();
 
+  /// The beginning of a call: what is to be planned, where, and by which key. `asked` and `operands` are valid.
+  struct Call {
+    Call(Impl& context, Stream stream, const Problem& asked, const Operands& operands)
+        : problem(describe(asked, operands)),
+          pushed(driver()),
+          device(context.current(stream, pushed)),
+          key(class_key(problem)) {
+      if (ProblemLog* const problems = context.engine_.problem_log.get()) problems->add(key, problem);
+    }
+
+    const Workload problem;
+    PushedContext pushed;
+    DeviceState& device;
+    const ClassKey key;
+  };
+
   /// The state of the current CUDA context. Takes a lock only the first time. Throws Error{no_device} if there is no
   /// current context, no_driver if there is no libcuda, forked in a child of fork().
   DeviceState& current();
@@ -154,6 +170,9 @@ class Context::Impl {
   std::atomic<std::uint64_t> plans_{0}, tuned_{0}, recorded_{0}, nearest_{0}, estimated_{0}, exchanged_{0};
   BackgroundTuner background_;
 };
+
+/// Validates a call. False if there is nothing to do.
+bool is_to_launch(const Problem& asked, const Operands& operands);
 
 /// Access to the implementation of a Context, which is not part of the API.
 struct ContextAccess {

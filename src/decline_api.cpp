@@ -1,6 +1,4 @@
-#include "config/work.hpp"
 #include "context_impl.hpp"
-#include "runtime/validate.hpp"
 #include "runtime/validate_operands.hpp"
 
 #include <hotgemm/error.hpp>
@@ -19,25 +17,21 @@ bool meets(const Choice& choice, const Demands& demands) {
 
 bool Context::try_gemm(Stream stream, const Problem& asked, const Operands& operands, const Demands& demands) {
   if (!has_known_size(operands)) return try_gemm(stream, asked, known_operands(operands), demands);
-  validate(asked);
-  validate(asked, operands);
-  if (is_empty(asked)) return true;
-  const Workload problem = describe(asked, operands);
-  PushedContext pushed(Impl::driver());
-  DeviceState& device = impl_->current(stream, pushed);
-  const ClassKey key = class_key(problem);
-  if (ProblemLog* const problems = impl_->engine().problem_log.get()) problems->add(key, problem);
+  if (!is_to_launch(asked, operands)) return true;
+  const Impl::Call call(*impl_, stream, asked, operands);
   bool is_current = false, is_served = false;
   {
     const ReadGuard reading;
-    const PlanTable::Slot* slot = device.plans().find(key);
+    const PlanTable::Slot* slot = call.device.plans().find(call.key);
     is_current = slot != nullptr && !slot->is_outdated;
-    if (slot != nullptr && meets(slot->entry.plan->choice(), demands)) {
-      slot->entry.plan->launch(stream, problem, operands);
-      is_served = true;
+    is_served = slot != nullptr && meets(slot->entry.plan->choice(), demands);
+    if (is_served) {
+      slot->entry.plan->launch(stream, call.problem, operands);
+    } else if (slot != nullptr) {
+      slot->entry.plan->count_use();  // measuring may let the next calls be served
     }
   }
-  if (!is_current && demands.prepare_later) impl_->background().prepare_later(device, problem, demands);
+  if (!is_current && demands.prepare_later) impl_->background().prepare_later(call.device, call.problem, demands);
   if (!is_served) impl_->engine().counters.declined.add_one();
   return is_served;
 }

@@ -14,7 +14,7 @@ hotgemm_status hotgemm_gemm(hotgemm_context* context, const hotgemm_problem* pro
   return c::guarded(call, [&]() -> hotgemm_status {
     Context& its_context = context_of(context);
     const Problem its_problem = c::problem_of(problem);
-    const Operands its_operands = c::operands_of(operands);
+    const Operands& its_operands = c::operands_of(operands);
     const c::Call its_call(call);
     const std::uint32_t flags = its_call.flags();
     if (flags == 0) {

@@ -44,7 +44,7 @@ hotgemm_status hotgemm_plan_launch(const hotgemm_plan* plan, const hotgemm_opera
                                    const hotgemm_call* call) {
   return done(call, [&] {
     const Plan& its_plan = required(plan, "plan").plan;
-    const Operands its_operands = c::operands_of(operands);
+    const Operands& its_operands = c::operands_of(operands);
     const c::Call its_call(call);
     its_plan.launch(stream, its_operands);
   });

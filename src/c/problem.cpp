@@ -171,20 +171,16 @@ Problem problem_of(const hotgemm_problem* given) {
           .prepacked_b = p.prepacked_b != 0};
 }
 
-Operands operands_of(const hotgemm_operands* given) {
-  // The library's rule for structs of another size stands behind this interface too.
-  const auto& operands = reinterpret_cast<const Operands&>(required(given, "operands"));
-  if (!has_known_size(operands)) return known_operands(operands);
-  static_assert(std::is_trivially_copyable_v<Operands>);
-  Operands result;
-  std::memcpy(static_cast<void*>(&result), given, sizeof(result));
-  return result;
+const Operands& operands_of(const hotgemm_operands* given) {
+  return reinterpret_cast<const Operands&>(required(given, "operands"));
 }
 
 Workload workload_of(const hotgemm_problem* problem, const hotgemm_operands* operands) {
   const Problem known = problem_of(problem);
   validate(known);
-  return operands == nullptr ? Workload(known) : describe(known, operands_of(operands));
+  if (operands == nullptr) return Workload(known);
+  const Operands& its_operands = operands_of(operands);
+  return describe(known, has_known_size(its_operands) ? its_operands : known_operands(its_operands));
 }
 
 Operand operand_of(std::int32_t number) {

@@ -112,13 +112,15 @@ std::optional<Workload> with_other_16_bit_type(const Workload& problem) {
 }
 
 std::size_t hash_of(const ClassKey& key) noexcept {
-  using Words = std::array<std::uint64_t, sizeof(ClassKey) / sizeof(std::uint64_t)>;
-  const Words words = std::bit_cast<Words>(key);
+  const ClassKey::Words words = key.words();
   // One odd multiplier per word, so that the products do not wait for each other.
-  constexpr Words kMultipliers{0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u, 0xff51afd7ed558ccdu,
-                               0xd6e8feb86659fd93u, 0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu};
-  std::uint64_t sum = 0;
-  for (std::size_t i = 0; i < words.size(); ++i) sum += (words[i] ^ (words[i] >> 32)) * kMultipliers[i];
+  constexpr ClassKey::Words kMultipliers{0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u,
+                                         0xff51afd7ed558ccdu, 0xd6e8feb86659fd93u, 0xa0761d6478bd642fu,
+                                         0xe7037ed1a0b428dbu};
+  std::uint64_t sum = [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+    return (((words[kIndex] ^ (words[kIndex] >> 32)) * kMultipliers[kIndex]) + ...);
+  }
+  (std::make_index_sequence<std::tuple_size_v<ClassKey::Words>>());
   sum ^= sum >> 32;
   sum *= 0xc4ceb9fe1a85ec53u;
   return static_cast<std::size_t>(sum ^ (sum >> 32));

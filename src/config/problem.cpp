@@ -40,14 +40,13 @@ Workload::Workload(const Problem& problem, const Hints& known_hints)
     : Problem(problem), hints(raised(known_hints, problem)) {}
 
 std::int64_t class_m(std::int64_t m) {
-  for (const std::int64_t bucket : {1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128}) {
-    if (m <= bucket) return bucket;
-  }
+  constexpr std::int64_t kAllPowers = 16, kTwoBuckets = 128;  // up to each: one or two buckets between powers of two
+  if (m <= 1) return 1;
   if (m >= kMaxSize) return kMaxSize;
-  // Four buckets lie between a power of two and the next. The step comes from m - 1, so that a power of two is the end
-  // of a bucket.
-  const auto step = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(m - 1)) / 4);
-  return std::min((m + step - 1) / step * step, kMaxSize);  // the last bucket ends at the largest size
+  // The step comes from m - 1, so that a power of two is the end of a bucket.
+  const auto below = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(m - 1)));
+  const std::int64_t step = m <= kAllPowers ? below : m <= kTwoBuckets ? below / 2 : below / 4;
+  return std::min((m + step - 1) & -step, kMaxSize);  // the last bucket ends at the largest size
 }
 
 }  // namespace hotgemm

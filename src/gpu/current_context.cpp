@@ -9,22 +9,26 @@ namespace {
 
 constexpr const char* kAdvice = "call cudaSetDevice and cudaFree(0), or cuCtxSetCurrent, in this thread";
 
-/// The primary contexts that the library has retained, by device.
+/// The ids of the primary contexts that the library has retained, by device.
 struct KeptContexts {
   std::mutex mutex;
-  std::map<int, CUcontext> contexts;
+  std::map<int, unsigned long long> ids;
 };
 
 CUcontext kept_primary_context(const Driver& driver, int ordinal) {
   static auto* kept = new KeptContexts();  // never freed, as the contexts are never released
-  const std::lock_guard lock(kept->mutex);
-  const auto found = kept->contexts.find(ordinal);
-  if (found != kept->contexts.end()) return found->second;
   CUdevice device = 0;
   driver.check(driver.cuDeviceGet(&device, ordinal), "find the GPU with ordinal " + std::to_string(ordinal));
+  const std::lock_guard lock(kept->mutex);
   CUcontext context = nullptr;
   driver.check(driver.cuDevicePrimaryCtxRetain(&context, device), "retain a primary context");
-  return kept->contexts[ordinal] = context;
+  unsigned long long id = 0;
+  driver.check(driver.cuCtxGetId(context, &id), "find the id of a primary context");
+  // cudaDeviceReset takes the context, and what was retained with it. Then this one is another.
+  const auto [place, is_first] = kept->ids.try_emplace(ordinal, id);
+  if (!is_first && place->second == id) driver.cuDevicePrimaryCtxRelease(device);
+  place->second = id;
+  return context;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "gpu/driver.hpp"
 
+#include "base/fork_guard.hpp"
 #include "base/library_paths.hpp"
 #include "gpu/shared_library.hpp"
 
@@ -68,6 +69,7 @@ Driver load() {
 #undef HOTGEMM_RESOLVE
   driver.path = library.path();
   initialise(driver);
+  watch_for_fork();
   return driver;
 }
 

@@ -10,18 +10,21 @@ namespace {
 
 unsigned long long address(const void* pointer) { return reinterpret_cast<unsigned long long>(pointer); }
 
-/// The matrix that the maps of an operand in `last_args` describe.
+/// The matrix that the maps of an operand in the last arguments describe.
 struct MappedMatrix {
   TensorMapSpec spec;
   bool is_k_major = false;
 };
 
-/// The arguments of this thread's last launch with tensor maps. A repeated call with the same matrix, such as weights,
-/// reuses its maps where they are: the driver copies arguments when it enqueues a kernel.
-thread_local constinit WithExtras<WgmmaArgs> last_args{};
-thread_local constinit MappedMatrix last_a;
-thread_local constinit MappedMatrix last_b;
-thread_local constinit MappedMatrix last_d;
+/// The arguments of this thread's last launches: the driver copies them when it enqueues a kernel. A part that a kernel
+/// has, and does not read, keeps the values of an earlier launch: to clear all of it takes longer than to set the rest.
+/// A repeated call with the same matrix, such as weights, reuses its tensor maps where they are.
+struct LastLaunches {
+  WithExtras<GemmArgs> plain;
+  WithExtras<WgmmaArgs> mapped;
+  MappedMatrix a, b, d;  // that `mapped` has maps of
+};
+thread_local constinit LastLaunches last_launches{};  // one, because each look-up of a thread's variable is a call
 
 /// Makes sure that `whole` and `rest` are the maps of `spec`. `last` is the matrix that they map now.
 CUresult find_or_encode(const Driver& driver, const TensorMapSpec& spec, bool is_k_major, MappedMatrix& last,
@@ -90,6 +93,19 @@ ExtraArgs extra_args(const Operands& o, std::int64_t n) {
   return args;
 }
 
+/// Sets those parts of the arguments, behind those of a bare product, that kernels with `traits` read.
+template <class Args>
+void set_parts(Args& args, const GemmTraits& traits, const Operands& o, std::int64_t products, std::int64_t n,
+               bool has_no_product) {
+  if (traits.is_fused()) args.epilogue = epilogue_args(o, has_no_product);
+  if (traits.batched) args.batch = batch_args(o, products);
+  if (traits.grouped) {
+    args.groups = {
+        .offsets = address(o.group_offsets), .counts = address(o.group_counts), .stride_bias = o.batch_stride_bias};
+  }
+  if (traits.epilogue.takes_extras()) args.extras = extra_args(o, n);
+}
+
 /// The memory from which a kernel reads A and B: the caller's, which may be arrays of addresses, or copies of it.
 struct Sources {
   const void* a;
@@ -155,66 +171,57 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
     if (result != CUDA_SUCCESS) return result;
   }
   // The driver reads as much of the parameter as the kernel has.
-  WithExtras<GemmArgs> args{};
-  static_cast<GemmArgs&>(args) = {
-      .a = address(from.a),
-      .b = address(from.b),
-      .c = address(pointers ? o.batch_c : o.c),
-      .d = address(pointers ? o.batch_d : o.d),
-      .lda = from.lda,
-      .ldb = from.ldb,
-      .ldc = o.ldc,
-      .ldd = o.ldd,
-      .m = static_cast<int>(m),
-      .n = static_cast<int>(n),
-      .k = has_no_product ? 0 : static_cast<int>(k),
-      .alpha = has_no_product ? empty_alpha(o.beta_device != nullptr ? 1 : o.beta) : o.alpha,
-      .beta = o.beta,
-      .raster_width = launch.raster_width,
-      .raster_along_n = launch.raster_along_n ? 1 : 0};
-  const bool is_fused = kernel.traits.is_fused();
-  if (is_fused) args.epilogue = epilogue_args(o, has_no_product);
-  if (kernel.traits.batched) args.batch = batch_args(o, products);
-  const bool takes_extras = kernel.traits.epilogue.takes_extras();
-  if (takes_extras) args.extras = extra_args(o, n);
-  if (kernel.traits.grouped) {
-    args.groups = {
-        .offsets = address(o.group_offsets), .counts = address(o.group_counts), .stride_bias = o.batch_stride_bias};
-  }
+  const GemmArgs args{.a = address(from.a),
+                      .b = address(from.b),
+                      .c = address(pointers ? o.batch_c : o.c),
+                      .d = address(pointers ? o.batch_d : o.d),
+                      .lda = from.lda,
+                      .ldb = from.ldb,
+                      .ldc = o.ldc,
+                      .ldd = o.ldd,
+                      .m = static_cast<int>(m),
+                      .n = static_cast<int>(n),
+                      .k = has_no_product ? 0 : static_cast<int>(k),
+                      .alpha = has_no_product ? empty_alpha(o.beta_device != nullptr ? 1 : o.beta) : o.alpha,
+                      .beta = o.beta,
+                      .raster_width = launch.raster_width,
+                      .raster_along_n = launch.raster_along_n ? 1 : 0};
   const auto blocks =
       static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count, launch.splits, sm_limit, batch, groups));
   // The kernel prepares while the copies are made, but it would do so on other SMs than theirs.
   const bool programmatic = launch.programmatic || (copies && kernel.waits_for_predecessor && !is_limited);
-  if (!kernel.maps) return enqueue(driver, kernel, programmatic, blocks, &args, workspace, stream);
-  last_args.gemm = args;
-  if (is_fused) last_args.epilogue = args.epilogue;
-  if (kernel.traits.batched) last_args.batch = args.batch;
-  last_args.groups = args.groups;
-  if (takes_extras) last_args.extras = args.extras;
-  last_args.prefetch = {};
+  LastLaunches& last = last_launches;
+  if (!kernel.maps) {
+    static_cast<GemmArgs&>(last.plain) = args;
+    set_parts(last.plain, kernel.traits, o, products, n, has_no_product);
+    return enqueue(driver, kernel, programmatic, blocks, &last.plain, workspace, stream);
+  }
+  last.mapped.gemm = args;
+  set_parts(last.mapped, kernel.traits, o, products, n, has_no_product);
+  last.mapped.prefetch = {};
   const MatrixMaps& maps = *kernel.maps;
   if (args.k > 0) {  // a tensor without elements has no map and is not copied
     const TensorMapSpec a = maps.of_a(from.a, m, k, from.lda, {products, o.batch_stride_a}),
                         b = maps.of_b(from.b, n, k, from.ldb, {products, o.batch_stride_b});
     CUresult result = CUDA_SUCCESS;
     if (maps.copies_a)
-      result = find_or_encode(driver, a, maps.a_is_k_major && maps.cuts_a, last_a, last_args.a, last_args.a_rest);
+      result = find_or_encode(driver, a, maps.a_is_k_major && maps.cuts_a, last.a, last.mapped.a, last.mapped.a_rest);
     if (result != CUDA_SUCCESS) return result;
     if (maps.copies_b)
-      result = find_or_encode(driver, b, maps.b_is_k_major && maps.cuts_b, last_b, last_args.b, last_args.b_rest);
+      result = find_or_encode(driver, b, maps.b_is_k_major && maps.cuts_b, last.b, last.mapped.b, last.mapped.b_rest);
     if (result != CUDA_SUCCESS) return result;
     // While the preceding kernel ends. A prefetch begins at a multiple of 16 bytes.
     const bool may_prefetch = programmatic && !copies && !kernel.traits.grouped;
-    if (may_prefetch && maps.copies_a && maps.copies_b) last_args.prefetch = prefetch_bytes(a, b, blocks);
+    if (may_prefetch && maps.copies_a && maps.copies_b) last.mapped.prefetch = prefetch_bytes(a, b, blocks);
   }
   if (maps.d) {
     TensorMap no_rest;
     const std::int64_t columns = kernel.traits.epilogue.columns_of_d(n);
     const CUresult result = find_or_encode(driver, maps.d->of(o.d, m, columns, o.ldd, {products, o.batch_stride_d}),
-                                           false, last_d, last_args.d, no_rest);
+                                           false, last.d, last.mapped.d, no_rest);
     if (result != CUDA_SUCCESS) return result;
   }
-  return enqueue(driver, kernel, programmatic, blocks, &last_args, workspace, stream);
+  return enqueue(driver, kernel, programmatic, blocks, &last.mapped, workspace, stream);
 }
 
 }  // namespace hotgemm

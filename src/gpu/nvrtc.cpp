@@ -3,6 +3,7 @@
 #include "base/exit_handlers.hpp"
 #include "base/profiler_range.hpp"
 #include "gpu/build_id.hpp"
+#include "gpu/kept_interrupt.hpp"
 #include "gpu/nvrtc_search.hpp"
 
 #include <hotgemm/error.hpp>
@@ -40,9 +41,17 @@ int sum_before(std::string_view log, std::string_view unit) {
 
 using Clock = std::chrono::steady_clock;
 
-/// The callback that NVRTC asks during a compilation: 1 cancels it. `deadline` is a Clock::time_point.
-int cancels_when_late(void* deadline, void*) {
-  return Clock::now() >= *static_cast<const Clock::time_point*>(deadline) ? 1 : 0;
+/// A compilation that goes on.
+struct Flow {
+  Clock::time_point deadline;
+  KeptInterrupt interrupt;
+};
+
+/// The callback that NVRTC asks during a compilation, of a Flow: 1 cancels it.
+int is_to_end(void* flow, void*) {
+  const auto& going = *static_cast<const Flow*>(flow);
+  going.interrupt.mend();
+  return Clock::now() >= going.deadline ? 1 : 0;
 }
 
 std::atomic<const Nvrtc*> instance{nullptr};  // set once, never freed
@@ -114,10 +123,10 @@ Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, s
     ~Destroy() { nvrtc.destroy_program_(&program); }
   } const destroy{*this, program};
 
-  if (deadline != Clock::time_point::max()) {
-    check(set_flow_callback_(program, cancels_when_late, &deadline), "set a deadline for");
-  }
+  Flow flow{.deadline = deadline, .interrupt = KeptInterrupt(reinterpret_cast<const void*>(compile_program_))};
+  check(set_flow_callback_(program, is_to_end, &flow), "set a deadline for");
   const nvrtcResult result = compile_program_(program, static_cast<int>(options.size()), options.data());
+  flow.interrupt.mend();
   // The first compilation makes objects of NVRTC that the end of the program destroys.
   static std::once_flag first;
   std::call_once(first, renew_exit_handlers);

@@ -3,8 +3,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Attributes that cublasLt.h of CUDA 12 does not have under these names.
-enum { kLayoutBatchMode = 8, kDescEmulation = 38 };
+// Attributes that cublasLt.h of CUDA 12, or of CUDA 13, does not have under these names.
+enum { kLayoutBatchMode = 8, kDescCountersIn = 29, kDescCountersOut = 30, kDescEmulation = 38 };
+enum { kStrided = 0, kPointerArray = 1 };  // batch modes
 
 // The library takes some 20 ns for an attribute, so none is read that does not matter.
 
@@ -31,11 +32,12 @@ static bool read_layout_attribute(const struct cublaslt* real, cublasLtMatrixLay
 struct layout {
   uint64_t rows, cols;
   int32_t batch;
+  int32_t batch_mode;
 };
 
 static enum reason read_layout(const struct cublaslt* real, cublasLtMatrixLayout_t from, struct layout* layout,
                                struct matrix* matrix) {
-  int32_t type = 0, order = 0, batch_mode = 0;
+  int32_t type = 0, order = 0;
   if (from == NULL) return REASON_HANDLE;
   if (!HOTGEMM_READ_LAYOUT(real, from, CUBLASLT_MATRIX_LAYOUT_TYPE, type) ||
       !HOTGEMM_READ_LAYOUT(real, from, CUBLASLT_MATRIX_LAYOUT_ORDER, order) ||
@@ -50,10 +52,14 @@ static enum reason read_layout(const struct cublaslt* real, cublasLtMatrixLayout
     return REASON_HANDLE;
   }
   // A library without batch modes has only batches of equal distances.
-  if (!HOTGEMM_READ_LAYOUT(real, from, kLayoutBatchMode, batch_mode)) batch_mode = 0;
+  if (!HOTGEMM_READ_LAYOUT(real, from, kLayoutBatchMode, layout->batch_mode)) layout->batch_mode = kStrided;
   matrix->type = (cudaDataType)type;
-  if (order != CUBLASLT_ORDER_COL) return REASON_LAYOUT;
-  return batch_mode == 0 ? REASON_SERVED : REASON_POINTER_ARRAYS;
+  return order == CUBLASLT_ORDER_COL && layout->batch_mode <= kPointerArray ? REASON_SERVED : REASON_LAYOUT;
+}
+
+static bool have_one_mode(const struct layout* a, const struct layout* b, const struct layout* c,
+                          const struct layout* d) {
+  return a->batch_mode == d->batch_mode && b->batch_mode == d->batch_mode && c->batch_mode == d->batch_mode;
 }
 
 static bool is_shape(const struct layout* layout, int64_t rows, int64_t cols, int64_t batch) {
@@ -85,7 +91,9 @@ static enum reason read_layouts(const struct cublaslt* real, const struct lt_cal
   product->b.at = call->b;
   product->c.at = call->c;
   product->d.at = call->d;
-  return fits ? REASON_SERVED : REASON_LAYOUT;
+  product->has_pointers = d.batch_mode == kPointerArray;
+  product->only_elements_are_aligned = true;
+  return fits && have_one_mode(&a, &b, &c, &d) ? REASON_SERVED : REASON_LAYOUT;
 }
 
 static bool is_unset(const struct cublaslt* real, cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute) {
@@ -102,11 +110,18 @@ static bool has_scales(const struct cublaslt* real, cublasLtMatmulDesc_t desc) {
          !is_unset(real, desc, CUBLASLT_MATMUL_DESC_AMAX_D_POINTER);
 }
 
+// A library without atomic synchronization does not know the attributes.
+static bool has_counters(const struct cublaslt* real, cublasLtMatmulDesc_t desc) {
+  const void *in = NULL, *out = NULL;
+  return (HOTGEMM_READ_DESC(real, desc, kDescCountersIn, in) && in != NULL) ||
+         (HOTGEMM_READ_DESC(real, desc, kDescCountersOut, out) && out != NULL);
+}
+
 static enum reason read_epilogue(const struct cublaslt* real, const struct lt_call* call, struct product* product) {
   uint32_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   if (!HOTGEMM_READ_DESC(real, call->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue)) return REASON_HANDLE;
   product->epilogue = (cublasLtEpilogue_t)epilogue;
-  if (has_scales(real, call->desc)) return REASON_EPILOGUE;
+  if (has_scales(real, call->desc) || has_counters(real, call->desc)) return REASON_EPILOGUE;
   if ((epilogue & CUBLASLT_EPILOGUE_BIAS) == 0) return REASON_SERVED;
   int32_t type = -1;
   int64_t stride = 0;

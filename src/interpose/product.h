@@ -21,6 +21,7 @@ struct product {
   int64_t m, n, k;
   int64_t batch;
   bool has_pointers;
+  bool only_elements_are_aligned;  // the addresses in arrays may have any alignment that their type has
   struct matrix a, b, c, d;
   const void* alpha;  // of type `scale`, on the host
   const void* beta;

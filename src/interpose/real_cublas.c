@@ -3,6 +3,8 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,12 +30,13 @@ static void* find_library(const char* stem, int major) {
 
 // A function pointer and what dlsym returns are of one size on every system with dlsym, but C has no cast between them.
 static void find_function(void* library, const char* name, void* function) {
-  void* address = library != NULL ? dlsym(library, name) : NULL;
+  void* address = dlsym(library, name);
   memcpy(function, &address, sizeof address);
 }
 
-static void find_cublas(int major) {
+static bool find_cublas(int major) {
   void* library = find_library("libcublas", major);
+  if (library == NULL) return false;
   struct cublas* all = &all_cublas[major - kFirstMajor];
 #define HOTGEMM_FIND(name, ...) find_function(library, #name, &all->name);
   HOTGEMM_PRODUCTS(HOTGEMM_FIND)
@@ -42,29 +45,41 @@ static void find_cublas(int major) {
   HOTGEMM_FIND(cublasGetMathMode)
   HOTGEMM_FIND(cublasGetSmCountTarget)
 #undef HOTGEMM_FIND
+  return true;
 }
 
-static void find_cublaslt(int major) {
+static bool find_cublaslt(int major) {
   void* library = find_library("libcublasLt", major);
+  if (library == NULL) return false;
   struct cublaslt* all = &all_cublaslt[major - kFirstMajor];
   find_function(library, "cublasLtMatmul", &all->cublasLtMatmul);
   find_function(library, "cublasLtMatmulDescGetAttribute", &all->cublasLtMatmulDescGetAttribute);
   find_function(library, "cublasLtMatrixLayoutGetAttribute", &all->cublasLtMatrixLayoutGetAttribute);
+  return true;
 }
 
-static void find_cublas_12(void) { find_cublas(12); }
-static void find_cublas_13(void) { find_cublas(13); }
-static void find_cublaslt_12(void) { find_cublaslt(12); }
-static void find_cublaslt_13(void) { find_cublaslt(13); }
+// Calls `find` until the library is there, and says whether it is: a program may call a function before it loads
+// cuBLAS.
+static bool find_once(atomic_bool* is_found, bool (*find)(int), int major) {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  if (atomic_load_explicit(is_found, memory_order_acquire)) return true;
+  pthread_mutex_lock(&mutex);
+  const bool found = atomic_load_explicit(is_found, memory_order_relaxed) || find(major);
+  atomic_store_explicit(is_found, found, memory_order_release);
+  pthread_mutex_unlock(&mutex);
+  return found;
+}
 
 const struct cublas* real_cublas(int major) {
-  static pthread_once_t once[kMajors] = {PTHREAD_ONCE_INIT, PTHREAD_ONCE_INIT};
-  pthread_once(&once[major - kFirstMajor], major == 12 ? find_cublas_12 : find_cublas_13);
-  return &all_cublas[major - kFirstMajor];
+  static const struct cublas none;
+  static atomic_bool is_found[kMajors];
+  const int i = major - kFirstMajor;
+  return find_once(&is_found[i], find_cublas, major) ? &all_cublas[i] : &none;
 }
 
 const struct cublaslt* real_cublaslt(int major) {
-  static pthread_once_t once[kMajors] = {PTHREAD_ONCE_INIT, PTHREAD_ONCE_INIT};
-  pthread_once(&once[major - kFirstMajor], major == 12 ? find_cublaslt_12 : find_cublaslt_13);
-  return &all_cublaslt[major - kFirstMajor];
+  static const struct cublaslt none;
+  static atomic_bool is_found[kMajors];
+  const int i = major - kFirstMajor;
+  return find_once(&is_found[i], find_cublaslt, major) ? &all_cublaslt[i] : &none;
 }

@@ -5,13 +5,12 @@
   F(SERVED, "served")                                                                               \
   F(DECLINED, "not prepared yet, or no record says that hotgemm is faster")                         \
   F(NO_ELEMENTS, "a size or the batch is 0, or negative")                                           \
-  F(POINTER_ARRAYS, "cublasLtMatmul with arrays of pointers")                                       \
   F(TYPES, "types of the matrices or of the sum that have no kernel, or a compute type of its own") \
   F(F32, "f32, which HOTGEMM_CUBLAS_SGEMM=1 asks to serve")                                         \
   F(ARITHMETIC, "the math mode or an environment variable asks for another arithmetic")             \
   F(SCALARS, "alpha and beta lie on the device, or are no numbers that hotgemm takes")              \
   F(LAYOUT, "an operation, or an order or shape of a matrix, that hotgemm does not have")           \
-  F(EPILOGUE, "an epilogue, a bias or scale factors that hotgemm does not have")                    \
+  F(EPILOGUE, "an epilogue, a bias, scale factors or counters that hotgemm does not have")          \
   F(HANDLE, "the handle or a descriptor cannot be read")                                            \
   F(NO_LIBRARY, "libhotgemm cannot be opened")                                                      \
   F(NOT_SUPPORTED, "hotgemm has no kernel")                                                         \

@@ -120,9 +120,11 @@ static enum reason set_operands(const struct product* p, hotgemm_operands* opera
   return REASON_SERVED;
 }
 
-// The alignment that cuBLAS's manual demands of addresses in arrays. Only the kernel sees the addresses.
+// The alignment that cuBLAS's manual demands of addresses in arrays, if it does. Only the kernel sees the addresses.
 static int16_t demanded_alignment(const struct product* p, cudaDataType type) {
-  if (type != CUDA_R_16F && type != CUDA_R_16BF) return 4;
+  const bool has_16_bits = type == CUDA_R_16F || type == CUDA_R_16BF;
+  if (p->only_elements_are_aligned) return has_16_bits ? 2 : type == CUDA_R_8I ? 1 : 4;
+  if (!has_16_bits) return 4;
   return p->k % 8 == 0 ? 16 : p->k % 2 == 0 ? 4 : 2;
 }
 

@@ -35,7 +35,7 @@ namespace {
 
 void PlanImpl::launch(Stream stream, const Workload& p, const Operands& operands) const {
   if (!kernel_->shape.fits(p.m, p.n, p.k, p.batch, p.groups)) refuse_size(p);
-  if (counts_uses_.load(std::memory_order_relaxed)) uses_.fetch_add(1, std::memory_order_relaxed);
+  count_use();
   if (needs_workspace_) return launch_with_workspace(stream, p, operands);
   enqueue(stream, p, operands, {});
 }

@@ -52,6 +52,10 @@ class PlanImpl {
 
   /// From now on launches count in `uses`, or no longer. All launches count in Stats::launches.
   void count_uses(bool on) const { counts_uses_.store(on, std::memory_order_relaxed); }
+  /// A call of the class counts as a use, although another kernel computes it.
+  void count_use() const {
+    if (counts_uses_.load(std::memory_order_relaxed)) uses_.fetch_add(1, std::memory_order_relaxed);
+  }
   std::uint64_t uses() const { return uses_.load(std::memory_order_relaxed); }
 
   /// The log that counts the launches of a handle; nullptr if there is none.

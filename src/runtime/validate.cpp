@@ -282,10 +282,12 @@ bool exceeds_tensor_maps(const Problem& p, const Operands& o) {
 }
 
 void validate(const Problem& p) {
+  const auto is_size = [](std::int64_t value) { return static_cast<std::uint64_t>(value) <= kMaxSize; };
+  // The warm path; the code below finds the reason.
+  if (is_size(p.m) && is_size(p.n) && is_size(p.k) && is_supported(p)) return;
   validate_size("m", p.m);
   validate_size("n", p.n);
   validate_size("k", p.k);
-  if (is_supported(p)) return;  // the warm path; the code below finds the reason
   validate_enum("op A", p.op_a);
   validate_enum("op B", p.op_b);
   validate_types(p.types);

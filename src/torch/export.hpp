@@ -34,6 +34,23 @@ void hotgemm_torch_addmm_out(std::uint64_t* stack, std::uint64_t inputs, std::ui
 void hotgemm_torch_linear(std::uint64_t* stack, std::uint64_t inputs, std::uint64_t outputs);
 void hotgemm_torch_linear_with_aux(std::uint64_t* stack, std::uint64_t inputs, std::uint64_t outputs);
 
+/// What hotgemm_torch_matmul calls. The exchange interface and the last two are of Python's thread, which holds the
+/// GIL.
+struct hotgemm_torch_direct {
+  hotgemm_context* context;
+  std::int32_t device_type;  ///< of the tensors, as DLPack numbers it
+  std::int32_t reserved;
+  int (*read)(void* object, void* tensor);                            ///< dltensor_from_py_object_no_sync
+  std::int32_t (*current_device)(std::int32_t* index);                ///< with current_stream
+  std::int32_t (*current_stream)(std::int32_t index, void** stream);  ///< null: the default stream
+  decltype(hotgemm_gemm)* gemm;
+  void* (*release_gil)();
+  void (*take_gil)(void* thread);
+};
+/// out = a × b of three objects of Python whose type `read` knows. Returns a hotgemm_status, or -1 where Python has to
+/// look at them: nothing is enqueued then.
+std::int32_t hotgemm_torch_matmul(const hotgemm_torch_direct* with, void* a, void* b, void* out);
+
 /// The names of the operators and of the outcomes that are counted, a line each.
 const char* hotgemm_torch_operators();
 const char* hotgemm_torch_outcomes();

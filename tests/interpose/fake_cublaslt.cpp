@@ -66,6 +66,9 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* desc, cublasComput
                             CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, CUBLASLT_MATMUL_DESC_AMAX_D_POINTER}) {
     set<const void*>(*all, pointer, nullptr);
   }
+  for (const int pointer : {29, 30}) {  // CUBLASLT_MATMUL_DESC_ATOMIC_SYNC_IN_COUNTERS_POINTER, …_OUT_…
+    if (HOTGEMM_FAKE_MAJOR < 13) set<const void*>(*all, pointer, nullptr);
+  }
   if (HOTGEMM_FAKE_MAJOR >= 13) set<const void*>(*all, 38, nullptr);  // CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR
   *desc = reinterpret_cast<cublasLtMatmulDesc_t>(all);
   return CUBLAS_STATUS_SUCCESS;

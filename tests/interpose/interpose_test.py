@@ -55,6 +55,24 @@ class InterposeTest(unittest.TestCase):
     def test_off(self):
         self.run_suite("Off.*", HOTGEMM_CUBLAS="off", HOTGEMM_CUBLAS_SERVE="prepared")
 
+    def test_a_library_that_is_loaded_after_a_first_call(self):
+        """A function that was looked up without a version, and called too early, works once cuBLAS is there."""
+        major = re.search(r"\d+$", pathlib.Path(ARGUMENTS.tests).name)[0]
+        library = pathlib.Path(ARGUMENTS.tests).parent / f"cublas-{major}" / f"libcublas.so.{major}"
+        program = f"""
+import ctypes
+gemm = ctypes.CDLL(None).cublasHgemm
+print(gemm(*[None] * 14))
+ctypes.CDLL({str(library)!r}, mode=ctypes.RTLD_GLOBAL)
+print(gemm(*[None] * 14))
+"""
+        environment = self.environment | {"LD_PRELOAD": ARGUMENTS.interposer, "LD_LIBRARY_PATH": str(library.parent)}
+        done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True, env=environment, check=False)
+        answers = [int(line) for line in done.stdout.split()]
+        self.assertEqual(len(answers), 2, done.stderr)
+        self.assertEqual(answers[0], 1, "CUBLAS_STATUS_NOT_INITIALIZED")
+        self.assertNotEqual(answers[1], 1, "the library is asked")
+
     def test_a_missing_library_is_one_line(self):
         stderr = self.run_suite("NoLibrary.*", HOTGEMM_LIBRARY="/nowhere/libhotgemm.so", HOTGEMM_CUBLAS_SERVE="prepared")
         self.assertRegex(stderr, r"^hotgemm_cublas: [^\n]*/nowhere/libhotgemm.so[^\n]*; cuBLAS computes everything\n$")

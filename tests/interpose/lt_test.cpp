@@ -110,6 +110,25 @@ TEST_F(Lt, ServesABatch) {
   expect_passed_on();
 }
 
+TEST_F(Lt, ServesArraysOfPointers) {
+  if (HOTGEMM_FAKE_MAJOR < 13) GTEST_SKIP() << "a library without batch modes";
+  forget();
+  p_ = {.op_a = CUBLAS_OP_T, .batch = 3, .type = CUDA_R_16F, .type_c = CUDA_R_16F, .beta = 1};
+  describe();
+  for (const cublasLtMatrixLayout_t layout : {layout_a_, layout_b_, layout_c_, layout_d_}) {
+    set(layout, 8, std::int32_t{1});  // CUBLASLT_BATCH_MODE_POINTER_ARRAY
+  }
+  void* const* const a = p_.a.array();
+  void* const* const b = p_.b.array();
+  void* const* const c = p_.c.array();
+  void* const* const d = d_.array();
+  call_until_served([&] {
+    return cublasLtMatmul(lt_, desc_, &p_.alpha, a, layout_a_, b, layout_b_, &p_.beta, c, layout_c_,
+                          const_cast<void**>(d), layout_d_, algorithm(), workspace_, std::size_t{77}, stream_);
+  });
+  EXPECT_EQ(Product::elements(d_), p_.expected());
+}
+
 float relu(float value) { return value < 0 ? 0 : value; }
 
 TEST_F(Lt, ServesABiasOfRowsAndRelu) {
@@ -188,6 +207,7 @@ TEST_F(Lt, PassesOnOtherOperations) {
   std::vector<int> pointers = {CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER,
                                CUBLASLT_MATMUL_DESC_C_SCALE_POINTER, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER,
                                CUBLASLT_MATMUL_DESC_AMAX_D_POINTER};
+  if (HOTGEMM_FAKE_MAJOR < 13) pointers.insert(pointers.end(), {29, 30});  // counters of atomic synchronization
   for (const int attribute : pointers) {
     SCOPED_TRACE(attribute);
     set<const void*>(attribute, bias_.at());

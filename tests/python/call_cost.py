@@ -2,11 +2,13 @@
 """Microseconds that a warm `hotgemm.matmul(a, b, out)` takes over the C function with the same arguments.
 
 Runs on the stand-in driver, whose time is in both: HOTGEMM_LIBCUDA is its path. The tensors of PyTorch, if it is
-installed, are of the CPU; the reader is told that they lie on device 0. With --limit US the exit status is 1 if a cost is
-above it.
+installed, are of the CPU; the reader is told that they lie on device 0. libhotgemm_torch.so reads those of a plain call,
+and a function of the C library that returns 0 stands for the C function there. With --limit US the exit status is 1 if a
+cost is above it.
 """
 
 import argparse
+import ctypes
 import os
 import sys
 import tempfile
@@ -17,7 +19,7 @@ os.environ.update(HOTGEMM_CACHE_DIR=tempfile.mkdtemp(), HOTGEMM_SHIPPED_RECORDS=
 
 import device  # noqa: E402
 import hotgemm  # noqa: E402
-from hotgemm import _arrays, _c, _call, _context  # noqa: E402
+from hotgemm import _arrays, _c, _call, _context, _direct  # noqa: E402
 
 ROUNDS, CALLS = 15, 2000
 
@@ -51,6 +53,20 @@ def torch_tensors(arrays):
     return [torch.from_numpy(array.host) for array in arrays]
 
 
+def direct_cost():
+    """Of tensors that libhotgemm_torch.so reads; None where it cannot."""
+    import torch
+    functions = _c.library()
+    gemm, functions.gemm = functions.gemm, ctypes.CDLL(None).pthread_equal  # of a context and a problem: 0
+    _direct.enable(torch, "CPU")
+    functions.gemm = gemm
+    if not _direct.products:
+        return None
+    a, b, out = (torch.zeros(64, 64, dtype=torch.float16) for _ in range(3))
+    assert _direct.products[torch.Tensor](a, b, out)
+    return cost(lambda: hotgemm.matmul(a, b, out))
+
+
 class Plain(device.Array):
     """An array whose interface is at hand, as that of an extension type is."""
 
@@ -80,6 +96,9 @@ def main():
         launch = cost(lambda: plan.launch(*arrays))
         print(f"{name}: matmul {python - c:.2f} us over C (with it {python:.2f}), Plan.launch {launch - c:.2f}")
         worst = max(worst, python - c)
+    if "torch.Tensor" in kinds:
+        direct = direct_cost()
+        print("torch.Tensor, read by the adapter: " + ("not here" if direct is None else f"{direct:.2f} us over C"))
     if limit is not None and worst > limit:
         sys.exit(f"a call costs {worst:.2f} us over C; at most {limit} is allowed")
 

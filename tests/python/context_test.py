@@ -1,5 +1,6 @@
 """Contexts, plans, tuning, prewarming, counters and logs."""
 
+import gc
 import logging
 import pathlib
 import threading
@@ -244,3 +245,37 @@ def test_messages_go_to_logging(caplog, tmp_path):
     assert any(str(unusable) in record.getMessage() and record.levelno >= logging.WARNING for record in caplog.records)
     with pytest.raises(hotgemm.InvalidArgument, match="loud"):
         hotgemm.set_log_level("loud")
+
+
+def test_a_context_that_is_collected_within_a_message_ends_on_another_thread(tmp_path, monkeypatch):
+    """A message of one of its own threads would wait for that thread."""
+    functions, ended, on = hotgemm._c.library(), threading.Event(), []
+    destroy = functions.context_destroy
+
+    def noted(handle):
+        on.append(threading.get_ident())
+        destroy(handle)
+        ended.set()
+
+    class Collecting(logging.Handler):
+        def emit(self, record):
+            gc.collect()
+
+    monkeypatch.setattr(functions, "context_destroy", noted)
+    logger, handler = logging.getLogger("hotgemm"), Collecting()
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    gc.disable()
+    try:
+        lost = hotgemm.Context(policy="estimate", cache_directory=tmp_path / "a")
+        lost.itself = lost
+        del lost
+        hotgemm.set_log_level("info")
+        with hotgemm.Context(policy="estimate", cache_directory=tmp_path / "b") as context:
+            hotgemm.matmul(*arrays(8), context=context)
+            assert ended.wait(60) and on[0] != threading.get_ident()
+    finally:
+        hotgemm.set_log_level("warn")
+        gc.enable()
+        logger.removeHandler(handler)
+        logger.setLevel(logging.NOTSET)

@@ -13,6 +13,7 @@ import pathlib
 import runpy
 import subprocess
 import sys
+import tempfile
 import threading
 
 if __name__ == "__main__":
@@ -30,6 +31,7 @@ if DEVICE == "cpu" and "host=1" not in os.environ.get("HOTGEMM_STANDIN_SCRIPT", 
 
 import torch.nn.functional as F  # noqa: E402
 
+import hotgemm  # noqa: E402
 import hotgemm.torch as ht  # noqa: E402
 from hotgemm.torch import _operators  # noqa: E402
 
@@ -734,6 +736,75 @@ def test_the_import_overrides_nothing_and_opens_no_driver():
 
 
 # ---- PyTorch's own samples ----
+
+
+# ---- hotgemm.matmul ----
+
+
+@pytest.fixture
+def direct(monkeypatch):
+    """The tensors that libhotgemm_torch.so read; the package takes those of the device for CUDA's."""
+    from hotgemm import _direct
+    monkeypatch.setattr(_direct, "products", {})
+    _direct.enable(torch, KEY)
+    assert set(_direct.products) == {torch.Tensor, torch.nn.Parameter}, "this PyTorch has no exchange interface"
+    answers = []
+    product = _direct.products[torch.Tensor]
+
+    def noted(a, b, out):
+        answers.append(product(a, b, out))
+        return answers[-1]
+
+    _direct.products.update({kind: noted for kind in _direct.products})
+    return answers
+
+
+@pytest.mark.parametrize("dtype", [*HALF, torch.float32])
+@pytest.mark.parametrize("layout", ["nn", "nt", "tn", "tt"])
+def test_matmul_reads_matrices_without_python(direct, dtype, layout):
+    a = integers(24, 40, dtype=dtype) if layout[0] == "n" else integers(40, 24, dtype=dtype).t()
+    b = integers(40, 16, dtype=dtype) if layout[1] == "n" else integers(16, 40, dtype=dtype).t()
+    wide = torch.zeros(24, 19, dtype=dtype, device=DEVICE)
+    for out in (wide[:, 3:], torch.zeros(16, 24, dtype=dtype, device=DEVICE).t()):
+        assert hotgemm.matmul(a, b, out) is out
+        assert torch.equal(out, torch.mm(a, b))
+    assert direct == [True, True] and not wide[:, :3].any()
+
+
+def test_matmul_of_parameters_while_gradients_are_off(direct):
+    a, weight, out = integers(8, 16), torch.nn.Parameter(integers(16, 8)), integers(8, 8)
+    with torch.no_grad():
+        hotgemm.matmul(a, weight, out)
+        assert torch.equal(out, torch.mm(a, weight))
+    assert direct == [True]
+    with pytest.raises(hotgemm.InvalidArgument, match="requires a gradient" if DEVICE == "cuda" else None):
+        hotgemm.matmul(a, weight, out)
+    assert direct == [True, False]
+
+
+def test_matmul_leaves_to_python_what_is_not_plain(direct):
+    a, b = integers(8, 16), integers(16, 8)
+    for first, second, out in ((a, b, integers(8, 9)), (a, b.bfloat16(), integers(8, 8)), (a, integers(15, 8), integers(8, 8)),
+                               (a, b, integers(8, 8, dtype=torch.float32)), (a, b[:, ::2], integers(8, 4)),
+                               (a.to_sparse(), b, integers(8, 8)), (a[:0], b, integers(0, 8)),
+                               (integers(2, 8, 16), integers(2, 16, 8), integers(2, 8, 8))):
+        with contextlib.suppress(Exception):  # what Python says of them is tested elsewhere
+            hotgemm.matmul(first, second, out)
+        assert direct.pop() is False and not direct
+    with contextlib.suppress(hotgemm.Error):
+        hotgemm.matmul(a, b, integers(8, 8), alpha=2.0)
+    assert direct == []
+
+
+def test_matmul_raises_what_the_library_says(direct, monkeypatch):
+    context = hotgemm.Context(policy="cached_only", cache_directory=tempfile.mkdtemp())
+    from hotgemm import _context
+    monkeypatch.setattr(_context, "_default", context.handle)
+    from hotgemm import _direct
+    monkeypatch.setattr(_direct, "products", {})
+    _direct.enable(torch, KEY)
+    with pytest.raises(hotgemm.NotPrepared, match="40 8 16 nn f16"):
+        hotgemm.matmul(integers(40, 16), integers(16, 8), integers(40, 8))
 
 
 @pytest.mark.parametrize("dtype", [*HALF, torch.float32])

@@ -2,6 +2,9 @@
 
 #include "standin/c_api_fixture.hpp"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -348,6 +351,44 @@ TEST_F(CApiTest, AThreadWithoutAContextUsesThatOfTheDeviceItNames) {
     }).join();
     driver_.cuStreamSynchronize(nullptr);
   });
+}
+
+TEST_F(CApiTest, ADeviceThatItNamesMayBeReset) {
+  make();
+  hotgemm_call how = HOTGEMM_CALL_INIT;
+  how.device = 0;
+  const auto plan_without_context = [&] {
+    std::thread([&] {
+      const hotgemm_problem problem = c_problem();
+      hotgemm_plan* plan = nullptr;
+      EXPECT_EQ(hotgemm_plan_create(c_context_, &problem, nullptr, HOTGEMM_ESTIMATE, nullptr, &how, &plan), 0)
+          << last_error();
+      hotgemm_plan_destroy(plan);
+    }).join();
+  };
+  plan_without_context();
+  stream_.reset();
+  for (int i = 0; i < 2; ++i) {
+    standin().reset_primary(0);
+    plan_without_context();
+    plan_without_context();
+  }
+  EXPECT_EQ(stats().plans, 3u) << "one in each context";
+  EXPECT_THAT(standin().violations(), testing::IsEmpty());
+}
+
+TEST_F(CApiTest, AChildIsToldAlthoughNoCallOfItsParentWasGood) {
+  make();
+  hotgemm_call how = HOTGEMM_CALL_INIT;
+  how.device = 0;
+  hotgemm_problem problem = c_problem(-1);
+  const hotgemm_operands operands = HOTGEMM_OPERANDS_INIT;
+  ASSERT_EQ(hotgemm_gemm(c_context_, &problem, &operands, nullptr, &how), HOTGEMM_INVALID_ARGUMENT);
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(hotgemm_gemm(c_context_, &problem, &operands, nullptr, &how));
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), HOTGEMM_FORKED);
 }
 
 TEST_F(CApiTest, ALogSinkIsNotRunningAfterItWasRemoved) {

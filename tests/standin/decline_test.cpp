@@ -2,6 +2,10 @@
 
 #include "standin/c_api_fixture.hpp"
 
+#include "context_impl.hpp"
+#include "runtime/plan_impl.hpp"
+
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,6 +27,20 @@ TEST_F(DeclineTest, ACallThatMayOnlyUseAPlanDeclinesWithoutOne) {
   expect_call(HOTGEMM_SUCCESS, HOTGEMM_IF_PREPARED);
   expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_TUNED);
   EXPECT_THAT(last_error(), HasSubstr("declined"));
+}
+
+TEST_F(DeclineTest, ADeclinedCallCountsForTheBackground) {
+  make();
+  expect_call(HOTGEMM_SUCCESS);
+  auto& device = impl_of(*c_context_->context).current();
+  const std::vector<ClassKey> keys = device.plans().keys();
+  ASSERT_EQ(keys.size(), 1u);
+  const std::shared_ptr<const PlanImpl> plan = device.plans().get(keys.front())->plan;
+  plan->count_uses(true);
+  expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_TUNED);
+  EXPECT_EQ(plan->uses(), 1u);
+  expect_call(HOTGEMM_SUCCESS);
+  EXPECT_EQ(plan->uses(), 2u);
 }
 
 TEST_F(DeclineTest, AnEmptyProductIsDoneWithoutAPlan) {

@@ -13,7 +13,7 @@ import ctypes
 import functools
 import sys
 
-from . import _c
+from . import _c, _direct
 from ._errors import InvalidArgument
 
 TYPE_CHECKING = False
@@ -91,6 +91,7 @@ class TorchReader(Reader):
         # PyTorch's own compiled code asks for streams by this function; the public one makes an object.
         raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
         self._stream = raw or (lambda device: torch.cuda.current_stream(device).cuda_stream)
+        _direct.enable(torch)
 
     def read(self, tensor: Any, name: str, stream: int | None) -> tuple[Any, int]:
         return (tensor.shape, tensor.stride(), tensor.dtype, tensor.get_device(), tensor.requires_grad), tensor.data_ptr()

@@ -60,6 +60,8 @@ class Context:
         array = _options(options)
         handle = ctypes.c_void_p()
         _c.check(_c.library().context_create(array, len(array), handle))
+        from . import _log  # which imports logging, and is there by now
+        self._outside_of_sink = _log.outside_of_sink
         self._handle = handle
 
     @property
@@ -82,8 +84,9 @@ class Context:
         self.close()
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", None) is not None:
-            self.close()
+        handle, self._handle = getattr(self, "_handle", None), None
+        if handle is not None:
+            self._outside_of_sink(_c.library().context_destroy, handle)
 
 
 def _options(options: Mapping[str, Any]) -> Any:

@@ -12,6 +12,10 @@ import re
 import shutil
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 _SONAME = "libhotgemm.so.0.1"
 _OLDEST_NVRTC = (12, 9)
 # The directories of NVIDIA's wheels in site-packages: CUDA 13 has one for all, CUDA 12 one for each library.
@@ -38,6 +42,16 @@ def open_library() -> ctypes.CDLL:
     except OSError as error:
         raise ImportError(f"libhotgemm.so cannot be loaded: {error}. A wheel of hotgemm has it; a checkout has it after "
                           f"`pip install .`, or in LD_LIBRARY_PATH") from error
+
+
+def adapter_path() -> str:
+    """The path, or the name, of the adapter for PyTorch."""
+    return _in_package("lib/libhotgemm_torch.so") or "libhotgemm_torch.so"
+
+
+def in_torch(torch: Any, name: str) -> str:
+    """The path of a library of PyTorch."""
+    return os.path.join(os.path.dirname(torch.__file__), "lib", name)
 
 
 def command() -> str:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from . import _arrays, _c, _call, _context, _product
+from . import _arrays, _c, _call, _context, _direct, _product
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 _gemm: Any = None  # the C function, once the library is open
+_ONE, _ZERO = 1.0, 0.0  # a call that leaves out alpha and beta has these objects
 
 
-def matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.0, c: Any = None, bias: Any = None,
+def matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = _ONE, beta: Any = _ZERO, c: Any = None, bias: Any = None,
            activation: str | None = None, residual: Any = None, aux: Any = None, scale_a: Any = None,
            scale_b: Any = None, scale_d: Any = None, group_offsets: Any = None, group_counts: Any = None,
            dtype: str | None = None, compute: str | None = None, mode: str | None = None, order: str | None = None, sm_limit: int = 0,
@@ -68,6 +69,13 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.0
       NotPrepared: because of `only`, or the policy "cached_only".
       Error: anything else; nothing has been enqueued, and out keeps its values.
     """
+    direct = _direct.products.get(a.__class__)
+    if (direct is not None and alpha is _ONE and beta is _ZERO and sm_limit == 0 and not prepare_later
+            and c is bias is activation is residual is aux is scale_a is scale_b is scale_d is group_offsets
+            is group_counts is compute is mode is order is only is stream is context is None
+            and _direct.products.get(b.__class__) is direct and _direct.products.get(out.__class__) is direct
+            and direct(a, b, out)):
+        return out
     if stream is not None:
         stream = _arrays.handle_of(stream)
     if out is None:

@@ -102,11 +102,11 @@ def _check_version() -> None:
 
 
 def _torch_library(key: str) -> str:
-    return os.path.join(os.path.dirname(torch.__file__), "lib", _KEYS[key][1])
+    return _library.in_torch(torch, _KEYS[key][1])
 
 
 def _open() -> ctypes.CDLL:
-    path = _library._in_package("lib/" + _NAME) or _NAME
+    path = _library.adapter_path()
     try:
         return ctypes.CDLL(path)
     except OSError as error:
