@@ -71,7 +71,11 @@ BatchArgs batch_args(const Operands& o, std::int64_t count) {
           .count = static_cast<unsigned>(count)};
 }
 
-ExtraArgs extra_args(const Operands& o, std::int64_t n) {
+/// `traits` are those of the kernel. Products that share a matrix share its scales.
+ExtraArgs extra_args(const Operands& o, const GemmTraits& traits, std::int64_t n, std::int64_t k) {
+  const auto scales_of = [&](std::int64_t batch_stride, std::int64_t rows, std::int64_t ld) {
+    return batch_stride == 0 && !traits.pointers ? 0 : scale_blocks(rows) * ld;
+  };
   ExtraArgs args{.operands = {},
                  .product = 0,
                  .low = o.clamp_low,
@@ -81,7 +85,8 @@ ExtraArgs extra_args(const Operands& o, std::int64_t n) {
                  .stride = {},
                  .ld_scale_a = o.ld_scale_a,
                  .ld_scale_b = o.ld_scale_b,
-                 .stride_scale_b = scale_blocks(n) * o.ld_scale_b};
+                 .stride_scale_b = scales_of(o.batch_stride_b, n, o.ld_scale_b),
+                 .stride_scale_a = scales_of(o.batch_stride_a, k, o.ld_scale_a)};
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
     args.operands[i] = address(o.function_operands[i]);
     args.ld[i] = o.ld_function_operands[i];
@@ -176,7 +181,7 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   if (is_fused) args.epilogue = epilogue_args(o, has_no_product);
   if (kernel.traits.batched) args.batch = batch_args(o, products);
   const bool takes_extras = kernel.traits.epilogue.takes_extras();
-  if (takes_extras) args.extras = extra_args(o, n);
+  if (takes_extras) args.extras = extra_args(o, kernel.traits, n, k);
   if (kernel.traits.grouped) {
     args.groups = {
         .offsets = address(o.group_offsets), .counts = address(o.group_counts), .stride_bias = o.batch_stride_bias};
