@@ -48,7 +48,7 @@ TEST_F(BlockScalesOnGpu, ConfigsOfTheMenusAreExact) {
   std::vector<Gpu::KernelRequest> requests;
   std::vector<GemmCase> cases;
   std::size_t turn = 0;
-  for (const std::string text : {"203 432 400 nt e4m3"s + kBlocks, "203 432 400 nt e4m3*e5m2>f32 beta=1"s + kBlocks,
+  for (const std::string& text : {"203 432 400 nt e4m3"s + kBlocks, "203 432 400 nt e4m3*e5m2>f32 beta=1"s + kBlocks,
                                  "139 272 384 tn e4m3"s + kBlocks, "203 768 400 nt e4m3"s + kBlocks + "+relu+gated",
                                  "203 432 400 nt e4m3"s + kBlocks + "+bias+relu+gated:interleaved"}) {
     const Workload problem = parse_workload(text);
