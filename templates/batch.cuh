@@ -178,12 +178,18 @@ HOTGEMM_DEVICE ExtraArgs moved(ExtraArgs args, const ProductOf<kTraits>& product
   return args;
 }
 
-/// The same with the scales of blocks of the product's own A and B, or of a group's rows of A.
+/// The same with the scales of blocks of the product's own A and B, or of a group's rows of A. Groups along k have
+/// blocks of both from that on in which the group begins.
 template <GemmTraits kTraits>
 HOTGEMM_DEVICE EpilogueArgs with_scales_of(EpilogueArgs args, const ExtraArgs& extras,
                                            const ProductOf<kTraits>& product) {
   if constexpr (kTraits.divides_rows()) {
     args.scale_a = moved_rows(args.scale_a, 1, product, sizeof(float));
+  } else if constexpr (kTraits.along_k) {
+    const auto blocks = static_cast<u32>(product.begin / kScaleBlock);
+    args.scale_a = moved(args.scale_a, extras.ld_scale_a, blocks, sizeof(float));
+    args.scale_b = moved(args.scale_b, 1, blocks, sizeof(float));
+    return args;
   } else {
     args.scale_a = moved(args.scale_a, extras.stride_scale_a, number_of(product), sizeof(float));
   }

@@ -126,7 +126,7 @@ struct Operands {
   /// 128 * j + 127 is scale_b[j * ld_scale_b + i]; ld_scale_b is at least ceil(k / 128). In a batch and in groups, the
   /// factors of matrix p of A begin p * ceil(k / 128) * ld_scale_a numbers behind `scale_a`, those of matrix p of B
   /// p * ceil(n / 128) * ld_scale_b behind `scale_b`. A matrix that products share has one set. Groups of rows have one
-  /// A.
+  /// A; groups along k have one A and one B, and each the blocks from number offset / 128 on.
   std::int64_t ld_scale_a = 0;
   std::int64_t ld_scale_b = 0;  ///< as ld_scale_a
 };

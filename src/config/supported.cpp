@@ -86,7 +86,7 @@ bool has_scales(const Problem& p) noexcept {
   const Epilogue& e = p.epilogue;
   if (!e.has_block_scales()) return true;
   return e.scale_a == Scaling::block_1x128 && e.scale_b == Scaling::block_128x128 && is_fp8(p.types.a) &&
-         p.types.mode == ComputeMode::precise && p.group_kind != GroupKind::along_k && has_whole_halves(p);
+         p.types.mode == ComputeMode::precise && has_whole_halves(p);
 }
 std::string unsupported_scales(const Problem& p) {
   const Epilogue& e = p.epilogue;
@@ -97,8 +97,7 @@ std::string unsupported_scales(const Problem& p) {
   if (!is_fp8(p.types.a)) return "scales of blocks with A of type " + std::string(to_string(p.types.a));
   if (p.types.mode != ComputeMode::precise)
     return "scales of blocks with compute mode " + std::string(to_string(p.types.mode));
-  if (!has_whole_halves(p)) return "scales of blocks with a gate in halves that are no multiple of 128 columns";
-  return "scales of blocks with groups of kind " + std::string(to_string(p.group_kind));
+  return "scales of blocks with a gate in halves that are no multiple of 128 columns";
 }
 
 /// The part of the problem's epilogue that no kernel has; empty if there is none.

@@ -43,8 +43,10 @@ constexpr std::int64_t all_rows(const Problem& p) {
 /// The blocks of scales beside each other that `elements` have.
 constexpr std::int64_t scale_blocks(std::int64_t elements) { return (elements + kScaleBlock - 1) / kScaleBlock; }
 
-/// The matrices A, or B, of a call whose blocks have scales: those of a product each, but for groups of rows of one A.
-constexpr std::int64_t scaled_b(const Problem& p) { return p.groups != 0 ? p.groups : p.batch; }
+/// The matrices B, or A, of a call whose blocks have scales: those of a product each, but where groups divide one.
+constexpr std::int64_t scaled_b(const Problem& p) {
+  return p.group_kind == GroupKind::along_k ? 1 : p.groups != 0 ? p.groups : p.batch;
+}
 constexpr std::int64_t scaled_a(const Problem& p) { return p.group_kind == GroupKind::rows ? 1 : scaled_b(p); }
 
 /// The operations of all products: 2mnk for each.

@@ -21,6 +21,7 @@ struct Size {
   std::int64_t m, n, k;
   std::vector<std::int32_t> offsets;  // of groups of rows
   std::vector<std::int32_t> counts;   // of masked groups
+  std::vector<std::int32_t> parts;    // offsets of groups along k
 };
 
 GemmCase case_of(const GemmKernel& kernel, const Size& size, std::uint64_t seed) {
@@ -64,6 +65,7 @@ void expect_right(const GemmKernel& kernel, const Size& size, std::uint64_t seed
   const GemmCase c = case_of(kernel, size, seed);
   SCOPED_TRACE(hotgemm::to_string(kernel.config) + " " + hotgemm::to_string(kernel.traits) + " for " + to_string(c));
   if (kernel.traits.masked) return expect_right_groups(kernel, make_masked(c, size.counts), seed);
+  if (kernel.traits.along_k) return expect_right_groups(kernel, make_k_groups(c, size.parts), seed);
   if (kernel.traits.grouped) return expect_right_groups(kernel, make_groups(c, size.offsets), seed);
   if (kernel.traits.batched) return expect_right_batch(kernel, c, seed);
   const GemmMatrices matrices = make_matrices(c);
@@ -78,10 +80,11 @@ void expect_right(const GemmKernel& kernel, const Size& size, std::uint64_t seed
 
 TEST(EmulatedBlockScales, ProductsAreExactInEveryFamily) {
   const Size kSizes[] = {
-      {150, 300, 200, {0, 77, 77, 80, 145}, {150, 0, 61}},  // edges everywhere, columns of three blocks, an empty group
-      {24, 400, 384, {0, 24}, {24, 30}},                    // whole tiles
-      {5, 16, 40, {0, 1, 3}, {1, 5}},                       // less than a block
-      {33, 50, 0, {0, 10, 33}, {10, 33}},                   // no sum
+      {150, 300, 200, {0, 77, 77, 80, 145}, {150, 0, 61}, {0, 128, 128, 190}},  // edges everywhere, columns of three
+                                                                                // blocks, an empty group
+      {24, 400, 384, {0, 24}, {24, 30}, {0, 256, 384}},                         // whole tiles
+      {5, 16, 40, {0, 1, 3}, {1, 5}, {0, 7, 30}},                               // less than a block
+      {33, 50, 0, {0, 10, 33}, {10, 33}, {0, 0}},                               // no sum
   };
   std::uint64_t seed = 1;
   for (const GemmKernel& kernel : block_scaled_kernels()) {

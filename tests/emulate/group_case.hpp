@@ -1,5 +1,6 @@
 #pragma once
 
+#include "config/work.hpp"
 #include "emulate/batch_case.hpp"
 #include "emulate/gemm_case.hpp"
 #include "emulate/gemm_run.hpp"
@@ -211,6 +212,11 @@ inline Groups make_k_groups(GemmCase c, const std::vector<std::int32_t>& offsets
     m.a = rows_of(all.matrices.a, offsets[i], single.problem.k);
     m.b = rows_of(all.matrices.b, offsets[i], single.problem.k);
     m.scale_a = all.matrices.scale_a;
+    if (c.problem.epilogue.has_block_scales()) {  // of the blocks from that on in which the group begins
+      const std::int64_t block = offsets[i] / kScaleBlock, blocks = scale_blocks(single.problem.k);
+      m.scale_a = rows_of(all.matrices.scale_a, block, blocks);
+      m.scale_b = columns_of(all.matrices.scale_b, block, blocks);
+    }
     all.groups.push_back({i, static_cast<std::int64_t>(i) * (c.problem.m + 1), single, m});
   }
   all.matrices.group_numbers = numbers_of(offsets);

@@ -263,6 +263,7 @@ MUTANTS = {
         "batch.cuh", "moved_rows(args.scale_a, 1, product", "moved_rows(args.scale_a, 0, product"),
     "simt_block_scales_of_the_first_a": (
         "batch.cuh", "extras.stride_scale_a, number_of", "0 * extras.stride_scale_a, number_of"),
+    "simt_block_scales_of_the_first_k": ("batch.cuh", "product.begin / kScaleBlock", "0 * product.begin / kScaleBlock"),
     "simt_block_scales_of_the_first_group": (
         "batch.cuh", "extras.stride_scale_b, number_of", "0 * extras.stride_scale_b, number_of"),
     "simt_block_scales_of_the_place_in_the_tile": (

@@ -49,8 +49,8 @@ TEST_F(BlockScalesOnGpu, ConfigsOfTheMenusAreExact) {
   std::vector<GemmCase> cases;
   std::size_t turn = 0;
   for (const std::string& text : {"203 432 400 nt e4m3"s + kBlocks, "203 432 400 nt e4m3*e5m2>f32 beta=1"s + kBlocks,
-                                 "139 272 384 tn e4m3"s + kBlocks, "203 768 400 nt e4m3"s + kBlocks + "+relu+gated",
-                                 "203 432 400 nt e4m3"s + kBlocks + "+bias+relu+gated:interleaved"}) {
+                                  "139 272 384 tn e4m3"s + kBlocks, "203 768 400 nt e4m3"s + kBlocks + "+relu+gated",
+                                  "203 432 400 nt e4m3"s + kBlocks + "+bias+relu+gated:interleaved"}) {
     const Workload problem = parse_workload(text);
     const GemmCase c = case_of(problem);
     for (const KernelConfig& config : candidates(traits_of(c.described()), arch)) {
@@ -86,7 +86,8 @@ TEST_F(BlockScalesOnGpu, AGroupedCallEqualsACallForEachGroup) {
   unsigned seed = 1;
   for (const char* bare :
        {"1300 272 640 nt e4m3 groups=5", "480 144 128 nn e4m3 groups=6", "700 2048 512 nt e4m3 groups=64",
-        "90 16 0 nt e4m3 groups=3", "200 272 640 nt e4m3 groups=5,masked", "48 144 128 tn e4m3 groups=6,masked"}) {
+        "90 16 0 nt e4m3 groups=3", "200 272 640 nt e4m3 groups=5,masked", "48 144 128 tn e4m3 groups=6,masked",
+        "96 144 2000 tn e4m3 groups=5,k"}) {
     GroupCase c{.problem = parse_problem(std::string(bare) + kBlocks), .numbers = {}, .multiple = 16, .alpha = 2};
     c.numbers = drawn_numbers(c.problem, ++seed);
     SCOPED_TRACE(c.text());

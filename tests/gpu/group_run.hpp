@@ -250,8 +250,11 @@ class GroupRun {
       move(o.bias, first_row, bias_type(types.d));
     }
     if (case_.problem.epilogue.has_block_scales()) {
-      o.scale_a += case_.masked() ? part.number * scale_blocks(case_.problem.k) * o.ld_scale_a : first_row;
-      o.scale_b += part.number * scale_blocks(case_.problem.n) * o.ld_scale_b;
+      const std::int64_t block = part.begin / kScaleBlock;  // of k
+      o.scale_a += case_.masked()    ? part.number * scale_blocks(case_.problem.k) * o.ld_scale_a
+                   : case_.along_k() ? block * o.ld_scale_a
+                                     : first_row;
+      o.scale_b += case_.along_k() ? block : part.number * scale_blocks(case_.problem.n) * o.ld_scale_b;
     }
     return o;
   }

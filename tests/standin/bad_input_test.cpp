@@ -214,12 +214,6 @@ std::vector<Bad> unsupported_parts() {
                blocks_of(p);
                p.types = kE4m3, p.types.mode = ComputeMode::fast;
              }),
-      all_of("blocks along k", "scales of blocks with groups of kind k",
-             [](Problem& p) {
-               blocks_of(p);
-               p.types = kE4m3, p.op_a = Op::t, p.op_b = Op::n;
-               p.groups = 8, p.group_kind = GroupKind::along_k;
-             }),
       all_of("a gate between blocks", "scales of blocks with a gate in halves that are no multiple of 128 columns",
              [](Problem& p) {
                blocks_of(p);

@@ -66,8 +66,9 @@ TEST_F(BlockScalesTest, ProductsOfABatchHaveScalesOfTheirMatrices) {
 }
 
 TEST_F(BlockScalesTest, GroupsHaveScalesOfTheirOwn) {
-  for (const char* problem : {"96 136 200 nt e4m3 groups=4", "40 300 130 nn e4m3 groups=3",
-                              "48 136 200 nt e4m3 groups=4,masked", "40 300 130 tn e4m3 groups=3,masked"}) {
+  for (const char* problem :
+       {"96 136 200 nt e4m3 groups=4", "40 300 130 nn e4m3 groups=3", "48 136 200 nt e4m3 groups=4,masked",
+        "40 300 130 tn e4m3 groups=3,masked", "40 72 900 tn e4m3 groups=4,k"}) {
     GroupCase c{.problem = parse_problem(std::string(problem) + kBlocks), .numbers = {}, .multiple = 16};
     c.numbers = drawn_numbers(c.problem, 5);
     SCOPED_TRACE(c.text());

@@ -31,7 +31,7 @@ struct ProductArgs {
     gemm.d = moved(gemm.d, batch.stride_d * product, traits.element_d);
     epilogue.residual = moved(epilogue.residual, batch.stride_residual * product, traits.element_d);
     epilogue.auxiliary = moved(epilogue.auxiliary, batch.stride_auxiliary * product, traits.element_d);
-    if (traits.epilogue.has_block_scales()) {
+    if (traits.epilogue.has_block_scales() && !traits.along_k) {
       if (!traits.divides_rows())
         epilogue.scale_a = moved(epilogue.scale_a, extras.stride_scale_a * product, DType::f32);
       epilogue.scale_b = moved(epilogue.scale_b, extras.stride_scale_b * product, DType::f32);
@@ -67,6 +67,11 @@ struct ProductArgs {
     gemm.k = group.k;
     gemm.a = moved(gemm.a, group.begin * gemm.lda, traits.element);
     gemm.b = moved(gemm.b, group.begin * gemm.ldb, traits.element_b);
+    if (traits.epilogue.has_block_scales()) {
+      const long long blocks = group.begin / kScaleBlock;
+      epilogue.scale_a = moved(epilogue.scale_a, blocks * extras.ld_scale_a, DType::f32);
+      epilogue.scale_b = moved(epilogue.scale_b, blocks, DType::f32);
+    }
     if (group.k > 0) return;
     gemm.alpha = empty_alpha(traits.epilogue.scalars ? 1 : gemm.beta);
     epilogue.alpha = 0;

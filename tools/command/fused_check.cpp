@@ -188,12 +188,14 @@ struct Mismatches {
   }
 };
 
-/// The scales of blocks of one product: of groups of rows those of the group's rows of A.
+/// The scales of blocks of one product: of groups of rows those of the group's rows of A, along k those of its k.
 void move_scales(const Problem& p, std::int64_t product, OperandSet& set) {
   EpilogueSet& e = set.epilogue;
-  const std::int64_t of_a = set.group_kind == GroupKind::rows ? p.m : scale_blocks(p.k) * e.ld_scale_a;
-  e.scale_a += static_cast<CUdeviceptr>(product * of_a) * sizeof(float);
-  e.scale_b += static_cast<CUdeviceptr>(product * scale_blocks(p.n) * e.ld_scale_b) * sizeof(float);
+  std::int64_t a = product * scale_blocks(p.k) * e.ld_scale_a, b = product * scale_blocks(p.n) * e.ld_scale_b;
+  if (set.group_kind == GroupKind::rows) a = product * p.m;
+  if (set.group_kind == GroupKind::along_k) b = product * p.k / kScaleBlock, a = b * e.ld_scale_a;
+  e.scale_a += static_cast<CUdeviceptr>(a) * sizeof(float);
+  e.scale_b += static_cast<CUdeviceptr>(b) * sizeof(float);
 }
 
 /// The operands of one product of a batch, or of a group of rows.

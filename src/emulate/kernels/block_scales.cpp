@@ -36,6 +36,8 @@ const std::vector<GemmKernel>& block_scaled_kernels() {
       product_kernel<kByPointers, kToF32, kSimt, Widths{1, 1}, false, Op::t, kBlocks>(),
       product_kernel<kOne, kToF32, kHalfBlocks, Widths{4, 1}, false, Op::n, kBlocks, Op::t>(),  // in another order
       product_kernel<kBatch, kToF32, kHalfBlocks, Widths{4, 1}, false, Op::n, kHalfGates>(),
+      product_kernel<kAlongK, kToF32, kSimt, Widths{1, 1}, true, Op::n, kBlocks, Op::t>(),
+      product_kernel<kAlongK, kToF32, kHalfBlocks, Widths{4, 1}, false, Op::n, kBlocks, Op::t>(),
       kernel<kGroups, kWide, false>(),
       kernel<kMasked, kWide, false>(),  // consumers without rows
       kernel<kOne, kWide, false, kInterleaved>(),

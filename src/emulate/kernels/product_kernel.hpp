@@ -30,10 +30,11 @@ struct Widths {
 
 /// What products a kernel computes, by the fields of its traits.
 struct Products {
-  bool batched = false, grouped = false, masked = false, pointers = false;
+  bool batched = false, grouped = false, masked = false, along_k = false, pointers = false;
 };
 inline constexpr Products kOne{}, kBatch{.batched = true}, kGroups{.batched = true, .grouped = true};
 inline constexpr Products kMasked{.batched = true, .grouped = true, .masked = true};
+inline constexpr Products kAlongK{.batched = true, .grouped = true, .along_k = true};
 inline constexpr Products kByPointers{.batched = true, .pointers = true};
 
 template <Products kProducts, KernelTypes kTypes, auto kConfig, Widths kWidths, bool kReadsC, Op kOpB = Op::t,
@@ -53,6 +54,7 @@ GemmKernel product_kernel() {
                                .batched = kProducts.batched,
                                .grouped = kProducts.grouped,
                                .masked = kProducts.masked,
+                               .along_k = kProducts.along_k,
                                .pointers = kProducts.pointers};
   return kernel_of<kTraits, kConfig>();
 }
