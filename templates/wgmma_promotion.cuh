@@ -155,9 +155,11 @@ class ScaledPromotion {
 #pragma unroll
       for (int r = 0; r < kOfHalf; ++r) {
         const int row = kTransposed ? r / 4 * 2 + r % 2 : r / 2 % 2, grain = r / 4 * 8 / kGrain * kGrain;
-        const bool is_first = kBlocks == 1 || begin + grain < kScaleBlock;
+        // Both are named, so that the compiler chooses between registers, and not by an index in memory.
+        const float first = factors_[half][0][row], last = factors_[half][kBlocks - 1][row];
+        const float factor = kBlocks == 1 || begin + grain < kScaleBlock ? first : last;
         float& sum = sums.d[half * kOfHalf + r];
-        sum = ptx::fma_rn(part.d[half * kOfHalf + r], factors_[half][is_first ? 0 : kBlocks - 1][row], sum);
+        sum = ptx::fma_rn(part.d[half * kOfHalf + r], factor, sum);
       }
     }
   }

@@ -517,7 +517,7 @@ MUTANTS = {
         "wgmma_promotion.cuh", "((half * kBlocks + block) * kConfig.block_m + row)", "(block * kConfig.block_m + row)"),
     "wgmma_block_scales_read_beyond_the_rows": ("block_scales.cuh", "min_of(row, last_row_)", "row"),
     "wgmma_scales_of_the_first_block_of_columns": (
-        "wgmma_promotion.cuh", "is_first ? 0 : kBlocks - 1", "0"),
+        "wgmma_promotion.cuh", "last = factors_[half][kBlocks - 1][row]", "last = first"),
     "wgmma_scales_of_the_upper_rows": (
         "wgmma_promotion.cuh", "i * kWgmmaM + row * 8", "i * kWgmmaM"),
     "wgmma_scales_of_the_first_columns_in_a_transposed_part": (
