@@ -117,8 +117,7 @@ HOTGEMM_DEVICE EpilogueArgs moved(EpilogueArgs args, const BatchArgs& batch, con
     args.residual = moved_rows(args.residual, args.ld_residual, group, size_bytes(kTraits.element_d));
     args.auxiliary = moved_rows(args.auxiliary, args.ld_auxiliary, group, size_bytes(kTraits.element_d));
   }
-  constexpr bool kRowsHaveScales = kEpilogue.scale_a == Scaling::vector || kEpilogue.has_block_scales();
-  if constexpr (kRowsHaveScales) args.scale_a = moved_rows(args.scale_a, 1, group, sizeof(float));
+  if constexpr (kEpilogue.scale_a == Scaling::vector) args.scale_a = moved_rows(args.scale_a, 1, group, sizeof(float));
   if constexpr (kEpilogue.bias == Bias::per_row)
     args.bias = moved_rows(args.bias, 1, group, size_bytes(bias_type(kTraits.element_d)));
   return args;
@@ -179,10 +178,34 @@ HOTGEMM_DEVICE ExtraArgs moved(ExtraArgs args, const ProductOf<kTraits>& product
   return args;
 }
 
-/// The same with the scales of blocks of the group's own B.
-HOTGEMM_DEVICE EpilogueArgs with_scales_of(EpilogueArgs args, const ExtraArgs& extras, const RowGroup& group) {
-  args.scale_b = moved(args.scale_b, extras.stride_scale_b, static_cast<u32>(group.number), sizeof(float));
+/// The same with the scales of blocks of the product's own A and B, or of a group's rows of A. Groups along k have
+/// blocks of both from that on in which the group begins.
+template <GemmTraits kTraits>
+HOTGEMM_DEVICE EpilogueArgs with_scales_of(EpilogueArgs args, const ExtraArgs& extras,
+                                           const ProductOf<kTraits>& product) {
+  if constexpr (kTraits.divides_rows()) {
+    args.scale_a = moved_rows(args.scale_a, 1, product, sizeof(float));
+  } else if constexpr (kTraits.along_k) {
+    const auto blocks = static_cast<u32>(product.begin / kScaleBlock);
+    args.scale_a = moved(args.scale_a, extras.ld_scale_a, blocks, sizeof(float));
+    args.scale_b = moved(args.scale_b, 1, blocks, sizeof(float));
+    return args;
+  } else {
+    args.scale_a = moved(args.scale_a, extras.stride_scale_a, number_of(product), sizeof(float));
+  }
+  args.scale_b = moved(args.scale_b, extras.stride_scale_b, number_of(product), sizeof(float));
   return args;
+}
+
+/// The parameter of a kernel for `product` alone, which is one of those of `args`, with the operands that few
+/// epilogues have.
+template <GemmTraits kTraits>
+HOTGEMM_DEVICE WithExtras<GemmArgs> with_extras(Fused<GemmArgs> product, const GemmArgs& args,
+                                                const ProductOf<kTraits>& number) {
+  const ExtraArgs extras = moved<kTraits>(static_cast<const WithExtras<GemmArgs>&>(args).extras, number);
+  if constexpr (kTraits.epilogue.has_block_scales())
+    product.epilogue = with_scales_of<kTraits>(product.epilogue, extras, number);
+  return {{{product, batch_of(args)}, {}}, extras};
 }
 
 /// Runs `Gemm`, whose blocks compute one tile each, for the tile of this block. The products of a batch follow each
@@ -199,13 +222,8 @@ HOTGEMM_DEVICE void run_block(const GemmArgs& args, int block_m, int block_n) {
     const BatchArgs& batch = batch_of(args);
     const auto run_group = [&](const ProductOf<kTraits>& group, const TileCoord& at) {
       const Fused<GemmArgs> product{moved<kTraits>(args, batch, group), epilogue_of<kTraits>(args, group)};
-      if constexpr (kTraits.epilogue.has_block_scales()) {
-        const ExtraArgs extras = moved<kTraits>(static_cast<const WithExtras<GemmArgs>&>(args).extras, group);
-        const Fused<GemmArgs> scaled{product, with_scales_of(product.epilogue, extras, group)};
-        Gemm(WithExtras<GemmArgs>{{{scaled, batch}, groups_of(args)}, extras}, at, ptx::thread_index()).run();
-      } else if constexpr (kTraits.epilogue.has_extras()) {
-        const ExtraArgs extras = moved<kTraits>(static_cast<const WithExtras<GemmArgs>&>(args).extras, group);
-        Gemm(WithExtras<GemmArgs>{{{product, batch}, {}}, extras}, at, ptx::thread_index()).run();
+      if constexpr (kTraits.epilogue.takes_extras()) {
+        Gemm(with_extras<kTraits>(product, args, group), at, ptx::thread_index()).run();
       } else {
         Gemm(product, at, ptx::thread_index()).run();
       }
@@ -226,9 +244,8 @@ HOTGEMM_DEVICE void run_block(const GemmArgs& args, int block_m, int block_n) {
     const BatchArgs& batch = batch_of(args);
     const Fused<GemmArgs> product{moved<kTraits>(args, batch, index),
                                   moved<kTraits>(static_cast<const Fused<GemmArgs>&>(args).epilogue, batch, index)};
-    if constexpr (kTraits.epilogue.has_extras()) {
-      const ExtraArgs& first = static_cast<const WithExtras<GemmArgs>&>(args).extras;
-      run(WithExtras<GemmArgs>{{{product, batch}, {}}, moved<kTraits>(first, index)}, tile);
+    if constexpr (kTraits.epilogue.takes_extras()) {
+      run(with_extras<kTraits>(product, args, index), tile);
     } else {
       run(product, tile);
     }

@@ -74,8 +74,8 @@ class SimtGemm {
         if constexpr (kTraits.epilogue.has_block_scales()) {
           const BlockScales scales(args_, args_);
           const int block = (k0 + k) / kScaleBlock;
-          value = ptx::mul_rn(value, kIsA ? scales.of_row(outer0 + outer, block)
-                                          : scales.of_columns((outer0 + outer) / kScaleBlock, block));
+          value =
+              ptx::mul_rn(value, kIsA ? scales.of_row(place, block) : scales.of_columns(place / kScaleBlock, block));
         }
       }
       put(shared + (k * kRow + outer) * 4, value);

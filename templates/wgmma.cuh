@@ -44,6 +44,7 @@ class WgmmaGemm {
   static constexpr int kInstructions = kConfig.instructions();            // per k-step
   static constexpr int kKSteps = kTileA.k_steps();
   static constexpr int kCluster = kConfig.cluster();
+  static constexpr int kSlots = kConfig.scale_slots(kTraits);
 
   // The number of threads for which one thread arrives at the end of a turn. A warp may be ahead of another warp of its
   // warpgroup by all products of a k-tile. If one thread arrived for the whole warpgroup, the next turn of this
@@ -55,6 +56,7 @@ class WgmmaGemm {
   static constexpr bool kCopies = !LoadA::kByThreads || !LoadB::kByThreads;  // the copy engine loads an operand
 
   using Cursor = StageCursor<kStages>;
+  using ReadCursor = ConsumerCursor<kStages, kSlots>;
   using Epilogue = typename Parts::Epilogue;
   using Accumulator = typename Epilogue::Accumulator;
   using Sink = typename Epilogue::Sink;
@@ -88,7 +90,11 @@ class WgmmaGemm {
       if constexpr (kConfig.loaders > 0) {
         load();
       } else {
-        if (warp == 0) produce();
+        if (warp == 0) {
+          produce();
+        } else if (kSlots > 0 && warp <= WgmmaConfig::kScaleWarps) {
+          produce_scales(thread_ - kWarpSize);
+        }
       }
     } else {
       if constexpr (kConfig.moves_registers()) ptx::setmaxnreg_inc<kConfig.consumer_registers()>();
@@ -117,6 +123,9 @@ class WgmmaGemm {
   HOTGEMM_DEVICE u32 full(u32 stage) const { return shared_ + kConfig.barrier_offset(kTraits) + stage * 8; }
   HOTGEMM_DEVICE u32 empty(u32 stage) const { return full(stage) + kStages * 8; }
   HOTGEMM_DEVICE u32 go(u32 consumer) const { return empty(kStages) + consumer * 8; }
+  // Of slots of scales.
+  HOTGEMM_DEVICE u32 filled(u32 slot) const { return go(kConfig.ping_pong ? kConfig.consumers : 0) + slot * 8; }
+  HOTGEMM_DEVICE u32 taken(u32 slot) const { return filled(kSlots) + slot * 8; }
 
   HOTGEMM_DEVICE void make_barriers() const {
     for (u32 stage = 0; stage < kStages; ++stage) {
@@ -126,6 +135,10 @@ class WgmmaGemm {
     if constexpr (kConfig.ping_pong) {
       for (u32 consumer = 0; consumer < kConfig.consumers; ++consumer)
         ptx::mbarrier_init(go(consumer), kWarpgroupThreads / kTurnThreads);
+    }
+    for (u32 slot = 0; slot < kSlots; ++slot) {
+      ptx::mbarrier_init(filled(slot), WgmmaConfig::kScaleWarps);
+      ptx::mbarrier_init(taken(slot), kConfig.readers() * (kWarpgroupThreads / kWarpSize));
     }
     ptx::fence_mbarrier_init();
     if (schedule_.has_products()) {  // without products there are no maps of A and B
@@ -193,6 +206,42 @@ class WgmmaGemm {
     return (item.first_k_tile + tile) * kConfig.block_k;
   }
 
+  // ---- scales of blocks ----
+
+  HOTGEMM_DEVICE u32 slot_address(u32 slot) const {
+    return shared_ + kConfig.scale_offset(kTraits) + slot * kConfig.scale_slot_bytes(kTraits);
+  }
+
+  /// Called by all threads of the warps that bring scales.
+  HOTGEMM_DEVICE void produce_scales(int thread) const {
+    if constexpr (kSlots > 0) {
+      StageCursor<kSlots> slot;
+      schedule_.for_each_item([&](const Item& item) {
+        if (item.k_tiles == 0) return;
+        ScaleWriter<kTraits, kConfig> writer(args_, item, thread);
+        writer.load(item.first_k_tile);
+        for (int tile = 1; tile <= item.k_tiles; ++tile, slot.advance()) {
+          await(taken(slot.stage), slot.parity ^ 1);
+          writer.store(slot_address(slot.stage));
+          ptx::bar_warp_sync(~0u);  // all lanes have stored
+          if (thread % kWarpSize == 0) ptx::mbarrier_arrive(filled(slot.stage));
+          writer.load(item.first_k_tile + tile);
+        }
+      });
+    }
+  }
+
+  HOTGEMM_DEVICE void await_scales(const ReadCursor& cursor) const {
+    if constexpr (kSlots > 0) await(filled(cursor.slot.stage), cursor.slot.parity);
+  }
+  /// Gives back the slot for this warp.
+  HOTGEMM_DEVICE void release_scales(const ReadCursor& cursor) const {
+    if constexpr (kSlots > 0) {
+      ptx::bar_warp_sync(~0u);  // all lanes have their factors
+      if (thread_ % kWarpSize == 0) ptx::mbarrier_arrive(taken(cursor.slot.stage));
+    }
+  }
+
   // ---- loads by threads ----
 
   /// Called by all threads of the loaders. While they store a k-tile, they load the next one of the item.
@@ -244,7 +293,7 @@ class WgmmaGemm {
 
   HOTGEMM_DEVICE void consume(int consumer) const {
     const int warp = consumer * 4 + thread_ % kWarpgroupThreads / kWarpSize;
-    Cursor cursor;
+    ReadCursor cursor;
     Accumulator accumulators[kInstructions];  // zeros: with k = 0 no product overwrites them
     if constexpr (kConfig.split_k) {
       const auto make = [&](const ProductOf<kTraits>& product) {
@@ -284,11 +333,13 @@ class WgmmaGemm {
   }
 
   /// Gives back the stages of an item of which this consumer has no rows.
-  HOTGEMM_DEVICE void pass(Cursor& cursor, const WorkItem& item) const {
+  HOTGEMM_DEVICE void pass(ReadCursor& cursor, const WorkItem& item) const {
     for (int tile = 0; tile < item.k_tiles; ++tile, cursor.advance()) {
       await(full(cursor.stage), cursor.parity);
+      await_scales(cursor);
       ptx::bar_sync(1 + thread_ / kWarpgroupThreads, kWarpgroupThreads);  // or a late warp takes the next phase for it
       release(cursor.stage);
+      release_scales(cursor);
     }
   }
 
@@ -318,7 +369,7 @@ class WgmmaGemm {
 
   /// The products of one k-tile are in flight while those of the next are issued, so a stage is released one k-tile
   /// late. With `promote` they end before the next, and another consumer keeps the tensor cores busy meanwhile.
-  HOTGEMM_DEVICE void multiply(Accumulator (&accumulators)[kInstructions], Cursor& cursor, int consumer,
+  HOTGEMM_DEVICE void multiply(Accumulator (&accumulators)[kInstructions], ReadCursor& cursor, int consumer,
                                const Item& item) const {
     const u64 first_a =
         kTileA.descriptor(shared_) + descriptor_step(kTileA.offset_bytes(kConfig.first_row(consumer), 0));
@@ -355,7 +406,7 @@ class WgmmaGemm {
       const u64 stage = descriptor_step(kStageBytes) * cursor.stage;
       ptx::wgmma_fence();
       if constexpr (kConfig.promote) {
-        add_k_tile(accumulators, part, promotion, first_row + stage, first_column + stage);
+        add_k_tile(accumulators, part, promotion, first_row + stage, first_column + stage, cursor);
         give_back(cursor, tile);
         cursor.advance();
         continue;
@@ -385,8 +436,11 @@ class WgmmaGemm {
   }
 
   /// Adds the products of a k-tile, of which tensor cores keep few bits, to the accumulators. Overwrites `part`.
-  static HOTGEMM_DEVICE void add_k_tile(Accumulator (&accumulators)[kInstructions], Accumulator& part,
-                                        typename Parts::Promotion& promotion, u64 rows, u64 columns) {
+  HOTGEMM_DEVICE void add_k_tile(Accumulator (&accumulators)[kInstructions], Accumulator& part,
+                                 typename Parts::Promotion& promotion, u64 rows, u64 columns,
+                                 const ReadCursor& cursor) const {
+    u32 scales = 0;
+    if constexpr (kSlots > 0) scales = slot_address(cursor.slot.stage);
 #pragma unroll
     for (int i = 0; i < kInstructions; ++i) {
       if (i > 0) ptx::wgmma_fence();  // the additions have read `part`
@@ -396,9 +450,12 @@ class WgmmaGemm {
                                columns + descriptor_step(kColumnTile.offset_bytes(0, step)), step > 0);
       }
       ptx::wgmma_commit_group();
+      if (i == 0) await_scales(cursor);
+      promotion.prepare(i, scales);
+      if (i == kInstructions - 1) release_scales(cursor);
       ptx::wgmma_wait_group<0>();
       pin(part);
-      promotion.add(accumulators[i], part, i);
+      promotion.add(accumulators[i], part);
     }
   }
 

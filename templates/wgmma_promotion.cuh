@@ -12,14 +12,16 @@
 namespace hotgemm {
 
 /// A promotion is made for each part of a tile. It adds the sums of k-tile after k-tile, each instruction by
-/// instruction.
+/// instruction: `prepare` is called while the products of instruction `i` are in flight, and then `add`.
 struct PlainPromotion {
   template <class Item>
   HOTGEMM_DEVICE PlainPromotion(const WgmmaArgs& /*args*/, const Item& /*item*/, int /*consumer*/, int /*thread*/) {}
 
-  /// Adds `part`, which instruction `i` has computed.
+  HOTGEMM_DEVICE void prepare(int /*i*/, u32 /*slot*/) const {}
+
+  /// Adds `part`, which the instruction has computed.
   template <class Accumulator>
-  HOTGEMM_DEVICE void add(Accumulator& sums, const Accumulator& part, int /*i*/) const {
+  HOTGEMM_DEVICE void add(Accumulator& sums, const Accumulator& part) const {
     constexpr int kRegisters = sizeof sums.d / sizeof sums.d[0];
 #pragma unroll
     for (int r = 0; r < kRegisters; ++r) sums.d[r] += part.d[r];
@@ -29,144 +31,192 @@ struct PlainPromotion {
 /// The scales for a part of a product's tile.
 template <GemmTraits kTraits, class Item>
 HOTGEMM_DEVICE BlockScales block_scales_of(const WgmmaArgs& args, const Item& item) {
-  if constexpr (kTraits.grouped) {
-    const ExtraArgs& extras = static_cast<const WithExtras<WgmmaArgs>&>(args).extras;
-    GemmArgs gemm = args.gemm;
-    gemm.m = item.group.rows;
-    const EpilogueArgs& all = static_cast<const Fused<WgmmaArgs>&>(args).epilogue;
-    return {with_scales_of(moved<kTraits>(all, batch_of(args), item.group), extras, item.group), extras, gemm};
-  } else {
-    return {args, args.gemm};
-  }
+  if constexpr (!kTraits.batched) return {args, args.gemm};
+  const ExtraArgs& extras = static_cast<const WithExtras<WgmmaArgs>&>(args).extras;
+  GemmArgs gemm = args.gemm;
+  if constexpr (kTraits.counts_rows()) gemm.m = item.group.rows;
+  const EpilogueArgs& all = static_cast<const Fused<WgmmaArgs>&>(args).epilogue;
+  return {with_scales_of<kTraits>(all, extras, product_of(item)), extras, gemm};
 }
 
-/// Multiplies the sums of a k-tile by the scales of its blocks. A lane loads the scales for the next k-tile as soon as
-/// it needs those of this one no longer, so that they arrive during the products.
+/// The blocks of columns of B whose scales a tile needs: kBlocks in each of its halves.
+template <GemmTraits kTraits, WgmmaConfig kConfig>
+struct TileScales {
+  static constexpr int kHalves = WgmmaConfig::halves(kTraits);
+  static constexpr int kBlocks = kConfig.touched_scales(kTraits, kConfig.block_n / kHalves);
+
+  /// The place in a slot of the factor for a row of the tile and a block of columns of a half.
+  static HOTGEMM_DEVICE u32 place(int half, int block, int row) {
+    return static_cast<u32>(((half * kBlocks + block) * kConfig.block_m + row)) * sizeof(float);
+  }
+};
+
+/// Brings the factors of a tile's rows to the slots of shared memory: for each of its blocks of columns those of all
+/// rows. A lane has every kLanes-th row. It loads the scales of the next k-tile before it waits for a slot.
+template <GemmTraits kTraits, WgmmaConfig kConfig>
+class ScaleWriter {
+  using Tile = TileScales<kTraits, kConfig>;
+  static constexpr int kLanes = WgmmaConfig::kScaleWarps * kWarpSize;
+  static constexpr int kRows = div_up(kConfig.block_m, kLanes);
+
+ public:
+  template <class Item>
+  HOTGEMM_DEVICE ScaleWriter(const WgmmaArgs& args, const Item& item, int lane)
+      : scales_(block_scales_of<kTraits>(args, item)),
+        row_(item.m + lane),
+        columns_(item.n / Tile::kHalves / kScaleBlock),
+        blocks_of_half_(args.gemm.n / 2 / kScaleBlock),
+        lane_(lane) {}
+
+  /// Loads the scales of block `block` of k.
+  HOTGEMM_DEVICE void load(int block) {
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) of_rows_[i] = scales_.of_row(row_ + i * kLanes, block);
+#pragma unroll
+    for (int half = 0; half < Tile::kHalves; ++half) {
+#pragma unroll
+      for (int j = 0; j < Tile::kBlocks; ++j)
+        of_columns_[half][j] = scales_.of_columns(half * blocks_of_half_ + columns_ + j, block);
+    }
+  }
+
+  HOTGEMM_DEVICE void store(u32 slot) const {
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+      const int row = lane_ + i * kLanes;
+      if (kConfig.block_m % kLanes != 0 && row >= kConfig.block_m) break;
+#pragma unroll
+      for (int half = 0; half < Tile::kHalves; ++half) {
+#pragma unroll
+        for (int j = 0; j < Tile::kBlocks; ++j)
+          ptx::st_shared_f32(slot + Tile::place(half, j, row), ptx::mul_rn(of_rows_[i], of_columns_[half][j]));
+      }
+    }
+  }
+
+ private:
+  BlockScales scales_;
+  int row_, columns_;   // this lane's first row, and the first block of columns of the tile
+  int blocks_of_half_;  // of a gated B
+  int lane_;
+  float of_rows_[kRows];
+  float of_columns_[Tile::kHalves][Tile::kBlocks];
+};
+
+/// Multiplies the sums of a k-tile by the scales of its blocks. A lane has kRows rows in each of the kPieces
+/// instructions of a part, and kBlocks blocks of columns in each half of it. Of a transposed config, the 64 rows of an
+/// instruction are columns of D, which lie in one block, and all instructions have the same rows of D.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 class ScaledPromotion {
-  static constexpr int kPieces = kConfig.instructions();  // 64 rows each
-  static constexpr int kGrain = kConfig.scale_grain();
-  static constexpr int kBlocks = kConfig.scale_columns();
+  using Tile = TileScales<kTraits, kConfig>;
+  static constexpr bool kTransposed = kConfig.transposed;
+  static constexpr bool kStaged = kConfig.scale_slots(kTraits) > 0;
+  static constexpr int kPieces = kConfig.instructions();
+  static constexpr int kRows = kTransposed ? kConfig.instruction_n() / 4 : 2;
+  static constexpr int kBlocks = kTransposed ? 1 : kConfig.scale_columns(kTraits);
+  static constexpr int kGrain = kConfig.scale_grain(kTraits);
+  // Loaded scales: all pieces of a transposed part have one set of rows, those of others one set of columns.
+  static constexpr int kRowSets = kTransposed ? 1 : kPieces, kColumnSets = kTransposed ? kPieces : 1;
 
  public:
   template <class Item>
   HOTGEMM_DEVICE ScaledPromotion(const WgmmaArgs& args, const Item& item, int consumer, int thread)
-      : scales_(block_scales_of<kTraits>(args, item)), block_(item.first_k_tile) {
+      : scales_(block_scales_of<kTraits>(args, item)),
+        tile_({item.m, item.n / Tile::kHalves}),
+        col_((item.n + kConfig.first_col(consumer)) / Tile::kHalves),
+        blocks_of_half_(args.gemm.n / 2 / kScaleBlock),
+        block_(item.first_k_tile) {
     static_assert(kConfig.block_k == kScaleBlock);
-    const int warp = thread / kWarpSize, lane = thread % kWarpSize;
-    row_ = item.m + kConfig.first_row(consumer) + warp * 16 + accumulator_element(lane, 0).row;
-    col_ = item.n + kConfig.first_col(consumer);
-    if (item.k_tiles == 0) return;
-#pragma unroll
-    for (int i = 0; i < kPieces; ++i) load_rows(i);
-    load_columns();
+    const Element2d first = accumulator_element(thread % kWarpSize, 0);
+    row_ = kConfig.first_row(consumer) + (kTransposed ? first.col : thread / kWarpSize * 16 + first.row);
+    if (!kStaged && item.k_tiles > 0) load();
   }
 
-  template <class Accumulator>
-  HOTGEMM_DEVICE void add(Accumulator& sums, const Accumulator& part, int i) {
-    float factors[kBlocks][2];
+  /// Takes the factors for instruction `i` of a k-tile, which are in `slot` of shared memory if a producer brings them.
+  HOTGEMM_DEVICE void prepare(int i, u32 slot) {
 #pragma unroll
-    for (int block = 0; block < kBlocks; ++block) {
+    for (int half = 0; half < Tile::kHalves; ++half) {
 #pragma unroll
-      for (int half = 0; half < 2; ++half) factors[block][half] = ptx::mul_rn(of_rows_[i][half], of_columns_[block]);
-    }
-    const int begin = kGrain == kScaleBlock ? 0 : col_ % kScaleBlock;
+      for (int block = 0; block < kBlocks; ++block) {
 #pragma unroll
-    for (int r = 0; r < kConfig.instruction_n() / 2; ++r) {
-      const int half = r / 2 % 2, grain = r / 4 * 8 / kGrain * kGrain;
-      const float factor = kBlocks == 1 || begin + grain < kScaleBlock ? factors[0][half] : factors[kBlocks - 1][half];
-      sums.d[r] = ptx::fma_rn(part.d[r], factor, sums.d[r]);
-    }
-    // From here on the next k-tile's.
-    if (i == 0) ++block_;
-    load_rows(i);
-    if (i == kPieces - 1) load_columns();
-  }
-
- private:
-  HOTGEMM_DEVICE void load_rows(int i) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) of_rows_[i][half] = scales_.of_row(row_ + i * kWgmmaM + half * 8, block_);
-  }
-  HOTGEMM_DEVICE void load_columns() {
-#pragma unroll
-    for (int block = 0; block < kBlocks; ++block)
-      of_columns_[block] = scales_.of_columns(col_ / kScaleBlock + block, block_);
-  }
-
-  BlockScales scales_;
-  int block_;      // of k, whose scales are loaded next
-  int row_, col_;  // the first row of this lane, and the first column of the part
-  float of_rows_[kPieces][2];
-  float of_columns_[kBlocks];
-};
-
-/// The same for a transposed config: the 64 rows of an instruction are columns of D, which lie in one block.
-template <GemmTraits kTraits, WgmmaConfig kConfig>
-class TransposedPromotion {
-  static constexpr int kPieces = kConfig.instructions();
-  static constexpr int kPairs = kConfig.instruction_n() / 8;  // of rows of D, of a lane
-
- public:
-  template <class Item>
-  HOTGEMM_DEVICE TransposedPromotion(const WgmmaArgs& args, const Item& item, int consumer, int thread)
-      : scales_(block_scales_of<kTraits>(args, item)), block_(item.first_k_tile) {
-    static_assert(kConfig.block_k == kScaleBlock && kConfig.block_n % kWgmmaM == 0);
-    row_ = item.m + kConfig.first_row(consumer) + accumulator_element(thread % kWarpSize, 0).col;
-    col_ = item.n + kConfig.first_col(consumer);
-    if (item.k_tiles == 0) return;
-    load_rows();
-#pragma unroll
-    for (int i = 0; i < kPieces; ++i) load_columns(i);
-  }
-
-  template <class Accumulator>
-  HOTGEMM_DEVICE void add(Accumulator& sums, const Accumulator& part, int i) {
-#pragma unroll
-    for (int pair = 0; pair < kPairs; ++pair) {
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        const float factor = ptx::mul_rn(of_rows_[pair][e], of_columns_[i]);
-#pragma unroll
-        for (int r = pair * 4 + e; r < pair * 4 + 4; r += 2) sums.d[r] = ptx::fma_rn(part.d[r], factor, sums.d[r]);
+        for (int row = 0; row < kRows; ++row)
+          factors_[half][block][row] = kStaged ? staged(slot, i, half, block, row) : loaded(i, half, block, row);
       }
     }
-    if (i == 0) ++block_;
-    load_columns(i);
-    if (i == kPieces - 1) load_rows();
+    if (!kStaged && i == kPieces - 1) load();
+  }
+
+  template <class Accumulator>
+  HOTGEMM_DEVICE void add(Accumulator& sums, const Accumulator& part) const {
+    constexpr int kOfHalf = kConfig.instruction_n() / 2 / Tile::kHalves;
+    const int begin = kGrain == kScaleBlock ? 0 : col_ % kScaleBlock;
+#pragma unroll
+    for (int half = 0; half < Tile::kHalves; ++half) {
+#pragma unroll
+      for (int r = 0; r < kOfHalf; ++r) {
+        const int row = kTransposed ? r / 4 * 2 + r % 2 : r / 2 % 2, grain = r / 4 * 8 / kGrain * kGrain;
+        // Both are named, so that the compiler chooses between registers, and not by an index in memory.
+        const float first = factors_[half][0][row], last = factors_[half][kBlocks - 1][row];
+        const float factor = kBlocks == 1 || begin + grain < kScaleBlock ? first : last;
+        float& sum = sums.d[half * kOfHalf + r];
+        sum = ptx::fma_rn(part.d[half * kOfHalf + r], factor, sum);
+      }
+    }
   }
 
  private:
-  HOTGEMM_DEVICE void load_rows() {
-#pragma unroll
-    for (int pair = 0; pair < kPairs; ++pair) {
-#pragma unroll
-      for (int e = 0; e < 2; ++e) of_rows_[pair][e] = scales_.of_row(row_ + pair * 8 + e, block_);
-    }
+  /// The row of the tile that is the lane's row `row` of instruction `i`, and the number of a block of columns.
+  HOTGEMM_DEVICE int row_of(int i, int row) const {
+    return row_ + (kTransposed ? row / 2 * 8 + row % 2 : i * kWgmmaM + row * 8);
   }
-  HOTGEMM_DEVICE void load_columns(int i) {
-    of_columns_[i] = scales_.of_columns((col_ + i * kWgmmaM) / kScaleBlock, block_);
+  HOTGEMM_DEVICE int columns_of(int i, int block) const {
+    return (col_ + (kTransposed ? i * kWgmmaM : 0)) / kScaleBlock + block;
+  }
+
+  HOTGEMM_DEVICE float staged(u32 slot, int i, int half, int block, int row) const {
+    const int in_tile = min_of(columns_of(i, block) - tile_.col / kScaleBlock, Tile::kBlocks - 1);
+    return ptx::ld_shared_f32(slot + Tile::place(half, in_tile, row_of(i, row)));
+  }
+
+  HOTGEMM_DEVICE float loaded(int i, int half, int block, int row) const {
+    return ptx::mul_rn(of_rows_[i % kRowSets][row], of_columns_[i % kColumnSets][half][block]);
+  }
+  /// Loads the scales of the next k-tile, so that they arrive during the products.
+  HOTGEMM_DEVICE void load() {
+#pragma unroll
+    for (int i = 0; i < kRowSets; ++i) {
+#pragma unroll
+      for (int row = 0; row < kRows; ++row) of_rows_[i][row] = scales_.of_row(tile_.row + row_of(i, row), block_);
+    }
+#pragma unroll
+    for (int i = 0; i < kColumnSets; ++i) {
+#pragma unroll
+      for (int half = 0; half < Tile::kHalves; ++half) {
+#pragma unroll
+        for (int block = 0; block < kBlocks; ++block)
+          of_columns_[i][half][block] = scales_.of_columns(half * blocks_of_half_ + columns_of(i, block), block_);
+      }
+    }
+    ++block_;
   }
 
   BlockScales scales_;
-  int block_;
-  int row_, col_;
-  float of_rows_[kPairs][2];
-  float of_columns_[kPieces];
+  Element2d tile_;      // its first row, and its first column of a half
+  int row_, col_;       // the first row of the lane in the tile, and the first column of a half of the part
+  int blocks_of_half_;  // of a gated B
+  int block_;           // of k, whose scales are loaded next
+  float factors_[Tile::kHalves][kBlocks][kRows];  // of the instruction that is added next
+  float of_rows_[kRowSets][kRows];                // loaded, of the next k-tile
+  float of_columns_[kColumnSets][Tile::kHalves][kBlocks];
 };
 
-template <GemmTraits kTraits, WgmmaConfig kConfig, bool kScaled = kTraits.epilogue.has_block_scales(),
-          bool kTransposed = kConfig.transposed>
+template <GemmTraits kTraits, WgmmaConfig kConfig, bool kScaled = kTraits.epilogue.has_block_scales()>
 struct PromotionOf {
   using Type = PlainPromotion;
 };
 template <GemmTraits kTraits, WgmmaConfig kConfig>
-struct PromotionOf<kTraits, kConfig, true, false> {
+struct PromotionOf<kTraits, kConfig, true> {
   using Type = ScaledPromotion<kTraits, kConfig>;
-};
-template <GemmTraits kTraits, WgmmaConfig kConfig>
-struct PromotionOf<kTraits, kConfig, true, true> {
-  using Type = TransposedPromotion<kTraits, kConfig>;
 };
 
 }  // namespace hotgemm

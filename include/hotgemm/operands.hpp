@@ -123,8 +123,10 @@ struct Operands {
 
   /// For Scaling::block_1x128 and block_128x128. The factor of elements 128 * i to 128 * i + 127 of row r of op(A) is
   /// scale_a[i * ld_scale_a + r]; ld_scale_a is at least m. That of the same rows of op(B) in columns 128 * j to
-  /// 128 * j + 127 is scale_b[j * ld_scale_b + i]; ld_scale_b is at least ceil(k / 128). Of groups, the factors of
-  /// matrix g of B begin g * ceil(n / 128) * ld_scale_b numbers behind `scale_b`.
+  /// 128 * j + 127 is scale_b[j * ld_scale_b + i]; ld_scale_b is at least ceil(k / 128). In a batch and in groups, the
+  /// factors of matrix p of A begin p * ceil(k / 128) * ld_scale_a numbers behind `scale_a`, those of matrix p of B
+  /// p * ceil(n / 128) * ld_scale_b behind `scale_b`. A matrix that products share has one set. Groups of rows have one
+  /// A; groups along k have one A and one B, and each the blocks from number offset / 128 on.
   std::int64_t ld_scale_a = 0;
   std::int64_t ld_scale_b = 0;  ///< as ld_scale_a
 };

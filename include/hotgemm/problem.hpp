@@ -103,9 +103,9 @@ enum class GroupKind : unsigned char {
 /// Every order of sums is supported, SM limits as far as `sm_limit` says, batches of both kinds, masked groups, groups
 /// of rows of an A that is not transposed, groups along k of matrices whose rows run along k as stored (A transposed, B
 /// not), prepacked operands of f16 and bf16 that are neither a batch nor groups, and every part of an Epilogue, but
-/// with a gate not C, an auxiliary matrix and scales of blocks. Scales of blocks are those of A in 1x128 with those of
-/// B in 128x128, for precise FP8, one product or groups of rows. A D of s32 has no epilogue. All other values of these
-/// fields are refused with Error{not_supported}, which names the field.
+/// with a gate not C and an auxiliary matrix. Scales of blocks are those of A in 1x128 with those of B in 128x128, for
+/// precise FP8, but not with a gate in halves if n is no multiple of 256. A D of s32 has no epilogue. All other values
+/// of these fields are refused with Error{not_supported}, which names the field.
 struct Problem {
   std::int64_t m = 0;              ///< rows of D, at most 2147482623
   std::int64_t n = 0;              ///< columns of op(B), at most 2147482623; D has as many, or with a gate half of them

@@ -82,13 +82,17 @@ std::string unsupported_types(const Types& t) {
   return "compute mode " + std::string(to_string(t.mode));
 }
 
-/// True if kernels have the scales of A and of B: those of blocks of both, for one product or for groups of rows.
+/// True if both halves of a gated B begin with a block of scales, or if there are no such halves.
+bool has_whole_halves(const Problem& p) noexcept {
+  return p.epilogue.gate != Gate::halves || p.n % (2 * kScaleBlock) == 0;
+}
+
+/// True if kernels have the scales of A and of B: those of blocks of both.
 bool has_scales(const Problem& p) noexcept {
   const Epilogue& e = p.epilogue;
   if (!e.has_block_scales()) return true;
   return e.scale_a == Scaling::block_1x128 && e.scale_b == Scaling::block_128x128 && is_fp8(p.types.a) &&
-         p.types.mode == ComputeMode::precise && p.batch == 1 && p.batch_kind == BatchKind::strided &&
-         p.group_kind <= GroupKind::rows && !e.is_gated();
+         p.types.mode == ComputeMode::precise && has_whole_halves(p);
 }
 std::string unsupported_scales(const Problem& p) {
   const Epilogue& e = p.epilogue;
@@ -99,10 +103,7 @@ std::string unsupported_scales(const Problem& p) {
   if (!is_fp8(p.types.a)) return "scales of blocks with A of type " + std::string(to_string(p.types.a));
   if (p.types.mode != ComputeMode::precise)
     return "scales of blocks with compute mode " + std::string(to_string(p.types.mode));
-  if (e.is_gated()) return "scales of blocks with a gated epilogue";
-  if (p.group_kind > GroupKind::rows)
-    return "scales of blocks with groups of kind " + std::string(to_string(p.group_kind));
-  return "scales of blocks with a batch";
+  return "scales of blocks with a gate in halves that are no multiple of 128 columns";
 }
 
 /// The part of the problem's epilogue that no kernel has; empty if there is none.

@@ -43,6 +43,12 @@ constexpr std::int64_t all_rows(const Problem& p) {
 /// The blocks of scales beside each other that `elements` have.
 constexpr std::int64_t scale_blocks(std::int64_t elements) { return (elements + kScaleBlock - 1) / kScaleBlock; }
 
+/// The matrices B, or A, of a call whose blocks have scales: those of a product each, but where groups divide one.
+constexpr std::int64_t scaled_b(const Problem& p) {
+  return p.group_kind == GroupKind::along_k ? 1 : p.groups != 0 ? p.groups : p.batch;
+}
+constexpr std::int64_t scaled_a(const Problem& p) { return p.group_kind == GroupKind::rows ? 1 : scaled_b(p); }
+
 /// The operations of all products: 2mnk for each.
 constexpr double flops(const Problem& p) {
   return 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *

@@ -146,7 +146,10 @@ bool is_beyond(DType dtype, double found, double exact) {
 
 std::int64_t possible_n(const GemmTraits& t, std::int64_t n) {
   if (!t.epilogue.is_gated()) return n;
-  const std::int64_t step = t.epilogue.gate == Gate::halves && !t.b_is_k_major() ? t.vec_b : 1;
+  const bool has_halves = t.epilogue.gate == Gate::halves;
+  const std::int64_t step = has_halves && t.epilogue.has_block_scales() ? kScaleBlock
+                            : has_halves && !t.b_is_k_major()           ? t.vec_b
+                                                                        : 1;
   return 2 * ((n + step - 1) / step * step);
 }
 

@@ -144,7 +144,7 @@ PlacedEpilogue place_epilogue(Device& device, const GemmMatrices& m, const GemmC
   placed.args.scale_b = put(e.scale_b != Scaling::none, "scale_b", m.scale_b);
   if (e.has_block_scales()) {
     placed.extras.ld_scale_a = m.scale_a.ld, placed.extras.ld_scale_b = m.scale_b.ld;
-    placed.extras.stride_scale_b = m.scale_b.stride;
+    placed.extras.stride_scale_a = m.scale_a.stride, placed.extras.stride_scale_b = m.scale_b.stride;
   }
   placed.args.scale_d = put(e.scale_d, "scale_d", m.scale_d);
   placed.args.bias = put(e.bias != Bias::none, "bias", m.bias);

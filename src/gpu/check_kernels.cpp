@@ -116,8 +116,8 @@ void CheckKernels::fill_epilogue(const Problem& p, const OperandSet& set, float 
   const auto factors = [](Scaling scaling, std::int64_t all, std::int64_t of_blocks) {
     return scaling == Scaling::none ? 0 : scaling == Scaling::tensor ? 1 : scaling == Scaling::vector ? all : of_blocks;
   };
-  const std::int64_t blocks_a = scale_blocks(p.k) * to.ld_scale_a,
-                     blocks_b = scale_blocks(p.n) * to.ld_scale_b * std::max<std::int64_t>(p.groups, 1);
+  const std::int64_t blocks_a = scale_blocks(p.k) * to.ld_scale_a * scaled_a(p),
+                     blocks_b = scale_blocks(p.n) * to.ld_scale_b * scaled_b(p);
   upload(to.scale_a, scale_factors(factors(e.scale_a, all_rows(p), blocks_a), seed + kScaleKey));
   upload(to.scale_b, scale_factors(factors(e.scale_b, p.n, blocks_b), seed + kScaleKey + 1));
   upload(to.scale_d, scale_factors(1, seed + kScaleKey + 2));

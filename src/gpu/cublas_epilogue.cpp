@@ -1,5 +1,7 @@
 #include "gpu/cublas_epilogue.hpp"
 
+#include "config/work.hpp"
+
 #include <cstdint>
 #include <utility>
 
@@ -28,7 +30,7 @@ constexpr LtKind kLtKinds[] = {
 /// True if cuBLASLt has the scales, with numbers of the types of `p`. Its scales of blocks lie as ours do, if the rows
 /// of those of A have no gaps; D then has 16 or 32 bits.
 bool has_scales(const Problem& p) {
-  if (p.epilogue.has_block_scales()) return p.m % 4 == 0 && p.groups == 0 && !is_fp8(p.types.d);
+  if (p.epilogue.has_block_scales()) return p.m % 4 == 0 && is_one_product(p) && !is_fp8(p.types.d);
   const auto has = [&](Scaling scaling) {
     return scaling == Scaling::none || (scaling == Scaling::tensor && is_fp8(p.types.a));
   };

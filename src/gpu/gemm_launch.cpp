@@ -74,7 +74,11 @@ BatchArgs batch_args(const Operands& o, std::int64_t count) {
           .count = static_cast<unsigned>(count)};
 }
 
-ExtraArgs extra_args(const Operands& o, std::int64_t n) {
+/// `traits` are those of the kernel. Products that share a matrix share its scales.
+ExtraArgs extra_args(const Operands& o, const GemmTraits& traits, std::int64_t n, std::int64_t k) {
+  const auto scales_of = [&](std::int64_t batch_stride, std::int64_t rows, std::int64_t ld) {
+    return batch_stride == 0 && !traits.pointers ? 0 : scale_blocks(rows) * ld;
+  };
   ExtraArgs args{.operands = {},
                  .product = 0,
                  .low = o.clamp_low,
@@ -84,7 +88,8 @@ ExtraArgs extra_args(const Operands& o, std::int64_t n) {
                  .stride = {},
                  .ld_scale_a = o.ld_scale_a,
                  .ld_scale_b = o.ld_scale_b,
-                 .stride_scale_b = scale_blocks(n) * o.ld_scale_b};
+                 .stride_scale_b = scales_of(o.batch_stride_b, n, o.ld_scale_b),
+                 .stride_scale_a = scales_of(o.batch_stride_a, k, o.ld_scale_a)};
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
     args.operands[i] = address(o.function_operands[i]);
     args.ld[i] = o.ld_function_operands[i];
@@ -96,14 +101,14 @@ ExtraArgs extra_args(const Operands& o, std::int64_t n) {
 /// Sets those parts of the arguments, behind those of a bare product, that kernels with `traits` read.
 template <class Args>
 void set_parts(Args& args, const GemmTraits& traits, const Operands& o, std::int64_t products, std::int64_t n,
-               bool has_no_product) {
+               std::int64_t k, bool has_no_product) {
   if (traits.is_fused()) args.epilogue = epilogue_args(o, has_no_product);
   if (traits.batched) args.batch = batch_args(o, products);
   if (traits.grouped) {
     args.groups = {
         .offsets = address(o.group_offsets), .counts = address(o.group_counts), .stride_bias = o.batch_stride_bias};
   }
-  if (traits.epilogue.takes_extras()) args.extras = extra_args(o, n);
+  if (traits.epilogue.takes_extras()) args.extras = extra_args(o, traits, n, k);
 }
 
 /// The memory from which a kernel reads A and B: the caller's, which may be arrays of addresses, or copies of it.
@@ -193,11 +198,11 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   LastLaunches& last = last_launches;
   if (!kernel.maps) {
     static_cast<GemmArgs&>(last.plain) = args;
-    set_parts(last.plain, kernel.traits, o, products, n, has_no_product);
+    set_parts(last.plain, kernel.traits, o, products, n, k, has_no_product);
     return enqueue(driver, kernel, programmatic, blocks, &last.plain, workspace, stream);
   }
   last.mapped.gemm = args;
-  set_parts(last.mapped, kernel.traits, o, products, n, has_no_product);
+  set_parts(last.mapped, kernel.traits, o, products, n, k, has_no_product);
   last.mapped.prefetch = {};
   const MatrixMaps& maps = *kernel.maps;
   if (args.k > 0) {  // a tensor without elements has no map and is not copied

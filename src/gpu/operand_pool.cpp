@@ -86,9 +86,8 @@ void add_epilogue(const Workload& p, Matrices& to) {
   to.scale_a = factors(e.scale_a, rows);
   to.scale_b = factors(e.scale_b, p.n);
   if (e.has_block_scales()) {  // with rows at multiples of 16 bytes, as cuBLASLt has those of B
-    to.scale_a = matrix(scale_blocks(p.k), p.m, 1, kRowAlignment, DType::f32);
-    to.scale_b =
-        matrix(scale_blocks(p.n), scale_blocks(p.k), std::max<std::int64_t>(p.groups, 1), kRowAlignment, DType::f32);
+    to.scale_a = matrix(scale_blocks(p.k), p.m, scaled_a(p), kRowAlignment, DType::f32);
+    to.scale_b = matrix(scale_blocks(p.n), scale_blocks(p.k), scaled_b(p), kRowAlignment, DType::f32);
     to.ld_scale_a = to.scale_a.ld, to.ld_scale_b = to.scale_b.ld;
   }
   to.scale_d = vector(e.scale_d, 1, DType::f32);

@@ -233,9 +233,9 @@ void validate_epilogue_operands(const Problem& p, const Operands& o) {
   if (e.scale_a != Scaling::none) validate_vector("scale_a", o.scale_a, DType::f32, has_scales);
   if (e.scale_b != Scaling::none) validate_vector("scale_b", o.scale_b, DType::f32, has_scales);
   if (e.has_block_scales()) {
-    const std::int64_t blocks = scale_blocks(p.k), products = std::max<std::int64_t>(p.groups, 1);
-    validate_matrix("_scale_a", o.scale_a, o.ld_scale_a, {blocks, p.m}, DType::f32, false);
-    validate_matrix("_scale_b", o.scale_b, o.ld_scale_b, {scale_blocks(p.n) * products, blocks}, DType::f32, false);
+    const std::int64_t blocks = scale_blocks(p.k);
+    validate_matrix("_scale_a", o.scale_a, o.ld_scale_a, {blocks * scaled_a(p), p.m}, DType::f32, false);
+    validate_matrix("_scale_b", o.scale_b, o.ld_scale_b, {scale_blocks(p.n) * scaled_b(p), blocks}, DType::f32, false);
   }
   if (e.scale_d) validate_vector("scale_d", o.scale_d, DType::f32, !has_no_d);
   if (e.bias != Bias::none) validate_vector("bias", o.bias, bias_type(p.types.d), !has_no_d);

@@ -88,7 +88,8 @@ struct ExtraArgs {
   long long stride[4];       ///< their distances in a batch, in elements
   long long ld_scale_a;      ///< of block scales: numbers from one block of k to the next,
   long long ld_scale_b;      ///< from one block of columns to the next,
-  long long stride_scale_b;  ///< and from the scales of one group's B to those of the next
+  long long stride_scale_b;  ///< and from the scales of one product's B to those of the next
+  long long stride_scale_a;  ///< the same of A; not of groups that have rows of one A
 };
 
 /// The parameter of a kernel whose epilogue has a part of this kind.

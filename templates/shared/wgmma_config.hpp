@@ -157,7 +157,18 @@ struct WgmmaConfig {
                                                                                                                    : 1;
   }
 
-  // Shared memory: stages, buffers of D, barriers.
+  // A producer has warps beside the one that copies. They bring the scales of blocks for a k-tile to a ring of slots:
+  // for each row of the tile and each block of columns a factor. One-tile blocks have no producer.
+  static constexpr int kScaleWarps = 2;
+  static constexpr int kMostScaleSlots = 2;
+  constexpr int scale_slots(const GemmTraits& t) const {
+    return t.epilogue.has_block_scales() && !one_tile ? kMostScaleSlots : 0;
+  }
+  constexpr int scale_slot_bytes(const GemmTraits& t) const {
+    return block_m * halves(t) * touched_scales(t, block_n / halves(t)) * 4;
+  }
+
+  // Shared memory: stages, buffers of D, slots of scales, barriers.
   constexpr int store_offset(const GemmTraits& t) const { return stages * stage_bytes(t); }
   /// The number of a consumer's warps that have rows to store.
   constexpr int store_warps() const { return transposed ? min_of(div_up(consumer_m(), kStoreRows), 4) : 4; }
@@ -179,8 +190,11 @@ struct WgmmaConfig {
     return {store_cols(t), consumer_m() % kStoreRows == 0 ? kStoreRows : 8};
   }
   constexpr int warp_store_bytes(const GemmTraits& t) const { return warp_store_bytes(t, store_buffers(t)); }
-  constexpr int barrier_offset(const GemmTraits& t) const {
+  constexpr int scale_offset(const GemmTraits& t) const {
     return store_offset(t) + consumers * store_warps() * warp_store_bytes(t);
+  }
+  constexpr int barrier_offset(const GemmTraits& t) const {
+    return scale_offset(t) + scale_slots(t) * scale_slot_bytes(t);
   }
   constexpr int smem_bytes(const GemmTraits& t) const { return smem_bytes(t, store_buffers(t)); }
 
@@ -189,14 +203,20 @@ struct WgmmaConfig {
     const int instruction = kWgmmaM * instruction_n() / kWarpgroupThreads * size_bytes(t.accumulator) / kRegisterBytes;
     return instruction * (instructions() + (promote ? 1 : 0));
   }
-  /// Columns of D that lie in one block of scales of B if they begin at a multiple of their number.
-  constexpr int scale_grain() const {
+  /// The ranges of neighbouring columns of B that a tile consists of: of halves one of the gate, and one of the others.
+  static constexpr int halves(const GemmTraits& t) { return t.epilogue.gate == Gate::halves ? 2 : 1; }
+  /// Columns of a range that lie in one block of scales of B if they begin at a multiple of their number.
+  constexpr int scale_grain(const GemmTraits& t) const {
     int grain = kScaleBlock;
-    while (consumer_n() % grain != 0 || block_n % grain != 0) grain /= 2;
+    while (consumer_n() / halves(t) % grain != 0 || block_n / halves(t) % grain != 0) grain /= 2;
     return grain;
   }
-  /// The most blocks of scales of B that a consumer's part of a tile touches, wherever the tile begins.
-  constexpr int scale_columns() const { return div_up(kScaleBlock - scale_grain() + consumer_n(), kScaleBlock); }
+  /// The most blocks of scales of B that so many columns of a range touch, wherever the tile begins; and those that a
+  /// consumer's part of it touches.
+  constexpr int touched_scales(const GemmTraits& t, int columns) const {
+    return div_up(kScaleBlock - scale_grain(t) + columns, kScaleBlock);
+  }
+  constexpr int scale_columns(const GemmTraits& t) const { return touched_scales(t, consumer_n() / halves(t)); }
 
   /// True if the producer gives registers to two or three consumers after the start.
   constexpr bool moves_registers() const { return !one_tile && consumers > 1 && loaders == 0; }
@@ -235,7 +255,8 @@ struct WgmmaConfig {
   }
   constexpr int smem_bytes(const GemmTraits& t, int buffers) const {
     const int stored = consumers * store_warps() * warp_store_bytes(t, buffers);
-    return store_offset(t) + stored + (2 * stages + (ping_pong ? consumers : 0)) * 8;
+    const int barriers = 2 * (stages + scale_slots(t)) + (ping_pong ? consumers : 0);
+    return store_offset(t) + stored + scale_slots(t) * scale_slot_bytes(t) + barriers * 8;
   }
 };
 
@@ -271,11 +292,13 @@ constexpr bool has_legal_promotion(const WgmmaConfig& c, const GemmTraits& t) {
 /// transposed config one for each of few rows.
 constexpr bool has_legal_scales(const WgmmaConfig& c, const GemmTraits& t) {
   if (!t.epilogue.has_block_scales()) return true;
-  return c.promote && (c.transposed ? c.instruction_n() <= 64 : c.scale_columns() <= 2);
+  return c.promote && (c.transposed ? c.instruction_n() <= 64 : c.scale_columns(t) <= 2);
 }
-/// The registers of such scales, besides those that the bare product leaves unused.
+/// The registers of the factors for an instruction; of one-tile blocks also those of scales on their way.
 constexpr int scale_registers(const WgmmaConfig& c, const GemmTraits& t) {
-  return t.epilogue.has_block_scales() && c.transposed ? c.instruction_n() / 4 : 0;
+  if (!t.epilogue.has_block_scales()) return 0;
+  const int factors = c.transposed ? c.instruction_n() / 4 : 2 * c.halves(t) * c.scale_columns(t);
+  return c.one_tile ? 2 * factors : factors;
 }
 /// True if there is such an instruction: that for s8 has fewer widths.
 constexpr bool has_instruction(const WgmmaConfig& c, const GemmTraits& t) {
@@ -363,9 +386,11 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   const int of_integers = t.accumulator == DType::s32 && !c.has_wide_d(t) ? (t.reads_c ? 28 : 12) : 0;
   const int of_conversions = max_of(of_integers, c.has_byte_d(t) ? 8 : 0);
   const int others = (c.stores_in_bulk(t) ? (t.reads_c ? 48 : 32) : (t.reads_c ? 72 : 40)) +
-                     (c.transposed && t.reads_c ? 8 : 0) + of_conversions + epilogue_registers(t) +
-                     scale_registers(c, t);
-  return c.accumulator_registers(t) + others <= c.consumer_registers();
+                     (c.transposed && t.reads_c ? 8 : 0) + of_conversions + epilogue_registers(t);
+  // The sums of a k-tile have left their registers when D is stored.
+  const int multiplying = c.accumulator_registers(t) + 32 + scale_registers(c, t);
+  const int storing = c.accumulator_registers(t) - (c.promote ? instruction : 0) + others;
+  return max_of(multiplying, storing) <= c.consumer_registers();
 }
 
 }  // namespace hotgemm

@@ -56,8 +56,9 @@ inline Batch make_batch(GemmCase c, std::size_t count, bool shares_a, bool share
     if (shares_a) product.a = first.a;
     if (shares_b) product.b = first.b;
     // Vectors and scalars belong to all products.
-    product.scale_a = first.scale_a;
-    product.scale_b = first.scale_b;
+    const bool has_blocks = c.problem.epilogue.has_block_scales();  // those belong to the matrices
+    if (!has_blocks || shares_a) product.scale_a = first.scale_a;
+    if (!has_blocks || shares_b) product.scale_b = first.scale_b;
     product.scale_d = first.scale_d;
     product.bias = first.bias;
     product.scalars = first.scalars;
@@ -72,6 +73,10 @@ inline Batch make_batch(GemmCase c, std::size_t count, bool shares_a, bool share
   GemmMatrices& m = batch.matrices;
   if (!shares_a) m.a = all(&GemmMatrices::a, types.a);
   if (!shares_b) m.b = all(&GemmMatrices::b, types.b);
+  if (c.problem.epilogue.has_block_scales()) {
+    if (!shares_a) m.scale_a = all(&GemmMatrices::scale_a, DType::f32);
+    if (!shares_b) m.scale_b = all(&GemmMatrices::scale_b, DType::f32);
+  }
   m.c = all(&GemmMatrices::c, types.c);
   m.d = all(&GemmMatrices::d, types.d);
   if (c.problem.epilogue.residual) m.residual = all(&GemmMatrices::residual, types.d);

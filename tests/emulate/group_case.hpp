@@ -1,5 +1,6 @@
 #pragma once
 
+#include "config/work.hpp"
 #include "emulate/batch_case.hpp"
 #include "emulate/gemm_case.hpp"
 #include "emulate/gemm_run.hpp"
@@ -172,7 +173,9 @@ inline Groups make_masked(GemmCase c, const std::vector<std::int32_t>& counts) {
   GemmCase of_all = c;  // its vectors have m elements for each group
   of_all.problem.m *= static_cast<std::int64_t>(counts.size());
   const GemmMatrices vectors = make_matrices(of_all);
-  all.matrices.scale_a = vectors.scale_a;
+  const bool has_blocks = p.epilogue.has_block_scales();
+  all.matrices.scale_a = has_blocks ? stacked(of_groups, &GemmMatrices::scale_a, DType::f32) : vectors.scale_a;
+  if (has_blocks) all.matrices.scale_b = stacked(of_groups, &GemmMatrices::scale_b, DType::f32);
   if (p.epilogue.bias == Bias::per_row) all.matrices.bias = vectors.bias;
   copy_function_operands(vectors, all.matrices, p.epilogue);
   all.matrices.group_numbers = numbers_of(counts);
@@ -184,7 +187,7 @@ inline Groups make_masked(GemmCase c, const std::vector<std::int32_t>& counts) {
     single.product = static_cast<std::int64_t>(i);
     const auto begin = static_cast<std::int64_t>(i) * (p.m + 1);
     GemmMatrices own = of_groups[i];
-    own.scale_a = vectors.scale_a;
+    if (!has_blocks) own.scale_a = vectors.scale_a;
     if (p.epilogue.bias == Bias::per_row) own.bias = vectors.bias;
     copy_function_operands(vectors, own, p.epilogue);
     for_each_row_vector(own, p.epilogue, [&](HostMatrix& vector) {
@@ -209,6 +212,11 @@ inline Groups make_k_groups(GemmCase c, const std::vector<std::int32_t>& offsets
     m.a = rows_of(all.matrices.a, offsets[i], single.problem.k);
     m.b = rows_of(all.matrices.b, offsets[i], single.problem.k);
     m.scale_a = all.matrices.scale_a;
+    if (c.problem.epilogue.has_block_scales()) {  // of the blocks from that on in which the group begins
+      const std::int64_t block = offsets[i] / kScaleBlock, blocks = scale_blocks(single.problem.k);
+      m.scale_a = rows_of(all.matrices.scale_a, block, blocks);
+      m.scale_b = columns_of(all.matrices.scale_b, block, blocks);
+    }
     all.groups.push_back({i, static_cast<std::int64_t>(i) * (c.problem.m + 1), single, m});
   }
   all.matrices.group_numbers = numbers_of(offsets);

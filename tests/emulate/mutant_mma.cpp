@@ -25,6 +25,8 @@ constexpr GemmTraits kTf32Rows{.element = DType::tf32, .element_b = DType::tf32,
 
 constexpr GemmTraits kScaled{.element = DType::e4m3, .element_b = DType::e5m2, .element_d = DType::bf16, .op_b = Op::t, .vec_a = 16, .vec_b = 8, .vec_d = 8, .epilogue = {.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128}};
 
+constexpr GemmTraits kScaledHalves{.element = DType::e4m3, .element_b = DType::e5m2, .element_d = DType::bf16, .op_b = Op::t, .vec_a = 16, .vec_b = 8, .vec_d = 1, .epilogue = {.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128, .activation = Activation::relu, .gate = Gate::halves}};
+
 constexpr GemmTraits kResidual{.vec_d = 8, .epilogue = {.bias = Bias::per_column, .residual = true}};
 constexpr GemmTraits kFusedC{.element = DType::bf16, .reads_c = true, .vec_d = 2, .epilogue = {.aux = true, .activation = Activation::relu}};
 
@@ -58,6 +60,7 @@ const GemmKernel kKernels[] = {
     {kWords, kTf32, mma_gemm<kTf32, kWords>},
     {kWideBytes, kS8Rows, mma_gemm<kS8Rows, kWideBytes>},
     {kBytes, kScaled, mma_gemm<kScaled, kBytes>},
+    {kWideBytes, kScaledHalves, mma_gemm<kScaledHalves, kWideBytes>},
     {kBytes, kFp8Rows, mma_gemm<kFp8Rows, kBytes>},
     {kWords, kTf32Rows, mma_gemm<kTf32Rows, kWords>},
     {kRecomputed, kTransposed, mma_gemm<kTransposed, kRecomputed>},

@@ -41,6 +41,8 @@ constexpr GemmTraits kHalves{.op_b = Op::t, .vec_a = 1, .vec_b = 1, .vec_d = 1, 
 constexpr GemmTraits kInterleaved{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.scale_b = Scaling::vector, .activation = Activation::relu, .gate = Gate::interleaved}};
 
 constexpr GemmTraits kScaledGroups{.element = DType::e4m3, .element_d = DType::bf16, .op_b = Op::t, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128}, .batched = true, .grouped = true};
+constexpr GemmTraits kScaledAlongK{.element = DType::e4m3, .element_d = DType::bf16, .op_a = Op::t, .op_b = Op::n, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128}, .batched = true, .grouped = true, .along_k = true};
+constexpr GemmTraits kScaledBatch{.element = DType::e4m3, .element_d = DType::bf16, .op_b = Op::t, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128, .activation = Activation::relu, .gate = Gate::halves}, .batched = true};
 
 constexpr SimtConfig kSquare{.block_m = 32, .block_n = 32, .block_k = 16, .thread_m = 2, .thread_n = 2};
 constexpr SimtConfig kOdd{.block_m = 24, .block_n = 48, .block_k = 7, .thread_m = 3, .thread_n = 3};
@@ -66,6 +68,8 @@ const GemmKernel kKernels[] = {
     {kSquare, kHalves, simt_gemm<kHalves, kSquare>},
     {kSquare, kInterleaved, simt_gemm<kInterleaved, kSquare>},
     {kOdd, kScaledGroups, simt_gemm<kScaledGroups, kOdd>},
+    {kOdd, kScaledAlongK, simt_gemm<kScaledAlongK, kOdd>},
+    {kSquare, kScaledBatch, simt_gemm<kScaledBatch, kSquare>},
 };
 // clang-format on
 

@@ -47,6 +47,8 @@ constexpr GemmTraits kInterleaved{.op_a = Op::n, .op_b = Op::t, .vec_d = 1, .epi
 constexpr Epilogue kBlocks{.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128};
 constexpr GemmTraits kScaled{.element = DType::e4m3, .element_d = DType::bf16, .op_a = Op::n, .op_b = Op::t, .vec_a = 16, .vec_b = 16, .epilogue = kBlocks};
 constexpr GemmTraits kScaledGroups{.element = DType::e4m3, .element_d = DType::bf16, .op_a = Op::n, .op_b = Op::t, .vec_a = 16, .vec_b = 16, .epilogue = kBlocks, .batched = true, .grouped = true};
+constexpr GemmTraits kScaledMasked{.element = DType::e4m3, .element_d = DType::bf16, .op_a = Op::n, .op_b = Op::t, .vec_a = 16, .vec_b = 16, .epilogue = kBlocks, .batched = true, .grouped = true, .masked = true};
+constexpr GemmTraits kScaledHalves{.element = DType::e4m3, .element_d = DType::bf16, .op_a = Op::n, .op_b = Op::t, .vec_a = 16, .vec_b = 16, .epilogue = {.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128, .activation = Activation::relu, .gate = Gate::halves}};
 
 constexpr WgmmaConfig kCooperative{.block_m = 128, .block_n = 32, .block_k = 64, .consumers = 2, .stages = 2};
 constexpr WgmmaConfig kPingPong{.block_m = 64, .block_n = 24, .block_k = 64, .consumers = 2, .ping_pong = true, .stages = 3};
@@ -63,6 +65,8 @@ constexpr WgmmaConfig kWidePart{.block_m = 128, .block_n = 72, .block_k = 64, .c
 constexpr WgmmaConfig kBeside{.block_m = 64, .block_n = 96, .block_k = 64, .consumers = 1, .stages = 3, .cluster_n = 2};
 constexpr WgmmaConfig kPromoted{.block_m = 128, .block_n = 32, .block_k = 128, .consumers = 1, .stages = 2, .promote = true};
 constexpr WgmmaConfig kPromotedWide{.block_m = 64, .block_n = 192, .block_k = 128, .consumers = 1, .stages = 2, .promote = true};
+constexpr WgmmaConfig kPromotedPair{.block_m = 128, .block_n = 32, .block_k = 128, .consumers = 2, .stages = 2, .promote = true};
+constexpr WgmmaConfig kPromotedOneTile{.block_m = 128, .block_n = 48, .block_k = 128, .consumers = 1, .one_tile = true, .stages = 2, .promote = true};
 constexpr WgmmaConfig kPromotedTransposed{.block_m = 24, .block_n = 192, .block_k = 128, .consumers = 1, .stages = 2, .transposed = true, .promote = true};
 constexpr WgmmaConfig kOfBytes{.block_m = 64, .block_n = 24, .block_k = 128, .consumers = 1, .stages = 2};
 constexpr WgmmaConfig kOfWords{.block_m = 64, .block_n = 24, .block_k = 32, .consumers = 1, .stages = 2};
@@ -111,6 +115,9 @@ const GemmKernel kKernels[] = {
     kernel<kRaggedPointers, kLoads>(),
     kernel<kFunctionOfBatch, kWidePart>(),
     kernel<kScaledGroups, kPromotedWide>(),
+    kernel<kScaledMasked, kPromotedPair>(),
+    kernel<kScaledHalves, kPromoted>(),
+    kernel<kScaled, kPromotedOneTile>(),
     kernel<kScaled, kPromotedTransposed>(),
     kernel<kGroups, kWidePart>(),
     kernel<kGroups, kCooperative>(),

@@ -225,6 +225,8 @@ MUTANTS = {
         "mma.cuh", "if constexpr (Op::kMayReadD) ptx::bar_warp_sync", "if constexpr (Op::kReadsC) ptx::bar_warp_sync"),
     "mma_c_of_a_fused_kernel_beyond_d": (
         "mma_result.cuh", "if (row < args.m && col < args.n) c = load_pair_bits", "c = load_pair_bits"),
+    "mma_scales_of_the_place_in_the_tile": (
+        "mma.cuh", "if constexpr (kHasHalves) return column_of_halves", "if constexpr (kHasHalves && kStages == 0) return column_of_halves"),
     # ---- batches ----
     "simt_c_of_the_first_product": ("batch.cuh", "moved(args.c, batch.stride_c, product,", "moved(args.c, 0, product,"),
     "simt_residual_of_the_first_product": (
@@ -256,8 +258,16 @@ MUTANTS = {
     "simt_rows_of_the_next_group": ("batch.cuh", "args.m = group.rows;", "args.m = args.m;"),
     "simt_weights_of_the_first_group": ("batch.cuh", "static_cast<u32>(group.number), size_bytes", "0u, size_bytes"),
     "simt_scales_of_the_first_group": (
-        "batch.cuh", "args.scale_a = moved_rows(args.scale_a, 1,", "args.scale_a = moved_rows(args.scale_a, 0,"),
-    "simt_block_scales_of_the_first_group": ("batch.cuh", "extras.stride_scale_b, static_cast", "0, static_cast"),
+        "batch.cuh", "moved_rows(args.scale_a, 1, group", "moved_rows(args.scale_a, 0, group"),
+    "simt_block_scales_of_the_first_rows": (
+        "batch.cuh", "moved_rows(args.scale_a, 1, product", "moved_rows(args.scale_a, 0, product"),
+    "simt_block_scales_of_the_first_a": (
+        "batch.cuh", "extras.stride_scale_a, number_of", "0 * extras.stride_scale_a, number_of"),
+    "simt_block_scales_of_the_first_k": ("batch.cuh", "product.begin / kScaleBlock", "0 * product.begin / kScaleBlock"),
+    "simt_block_scales_of_the_first_group": (
+        "batch.cuh", "extras.stride_scale_b, number_of", "0 * extras.stride_scale_b, number_of"),
+    "simt_block_scales_of_the_place_in_the_tile": (
+        "simt.cuh", "scales.of_columns(place / kScaleBlock", "scales.of_columns((outer0 + outer) / kScaleBlock"),
     "simt_last_group_left_out": ("row_groups.cuh", "if (first + lane < count) {", "if (first + lane + 1 < count) {"),
     "simt_scan_one_step_short": (
         "row_groups.cuh", "distance < kWarpSize; distance *= 2", "distance < kWarpSize / 16; distance *= 2"),
@@ -486,17 +496,32 @@ MUTANTS = {
         "wgmma.cuh", "      if (i > 0) ptx::wgmma_fence();  // the additions have read `part`\n", ""),
     "wgmma_promoted_stage_given_back_unread": (
         "wgmma.cuh",
-        "        add_k_tile(accumulators, part, promotion, first_row + stage, first_column + stage);\n        give_back(cursor, tile);\n",
-        "        give_back(cursor, tile);\n        add_k_tile(accumulators, part, promotion, first_row + stage, first_column + stage);\n"),
-    "wgmma_scales_of_the_first_block_of_k": (
-        "wgmma_promotion.cuh", "    // From here on the next k-tile's.\n    if (i == 0) ++block_;\n", ""),
+        "        add_k_tile(accumulators, part, promotion, first_row + stage, first_column + stage, cursor);\n        give_back(cursor, tile);\n",
+        "        give_back(cursor, tile);\n        add_k_tile(accumulators, part, promotion, first_row + stage, first_column + stage, cursor);\n"),
+    "wgmma_loaded_scales_of_the_first_block_of_k": ("wgmma_promotion.cuh", "    ++block_;\n", ""),
+    "wgmma_staged_scales_of_the_first_block_of_k": (
+        "wgmma.cuh", "writer.load(item.first_k_tile + tile);", "writer.load(item.first_k_tile + 0 * tile);"),
+    "wgmma_slot_filled_before_it_is_taken": (
+        "wgmma.cuh", "          await(taken(slot.stage), slot.parity ^ 1);\n", ""),
+    "wgmma_slot_filled_by_the_first_lane": (
+        "wgmma.cuh", "          ptx::bar_warp_sync(~0u);  // all lanes have stored\n          if", "          if"),
+    "wgmma_factors_read_before_they_are_there": ("wgmma.cuh", "      if (i == 0) await_scales(cursor);\n", ""),
+    "wgmma_slot_given_back_before_the_last_instruction": (
+        "wgmma.cuh", "if (i == kInstructions - 1) release_scales(cursor);", "if (i == 0) release_scales(cursor);"),
+    "wgmma_slot_given_back_by_the_first_lane": (
+        "wgmma.cuh", "      ptx::bar_warp_sync(~0u);  // all lanes have their factors\n", ""),
+    "wgmma_passed_slot_not_given_back": ("wgmma.cuh", "      release_scales(cursor);\n    }\n  }\n", "    }\n  }\n"),
+    "wgmma_scales_of_the_gate_for_both_halves": (
+        "wgmma_promotion.cuh", "scales_.of_columns(half * blocks_of_half_ + columns_ + j", "scales_.of_columns(columns_ + j"),
+    "wgmma_factors_of_the_gate_for_both_halves": (
+        "wgmma_promotion.cuh", "((half * kBlocks + block) * kConfig.block_m + row)", "(block * kConfig.block_m + row)"),
     "wgmma_block_scales_read_beyond_the_rows": ("block_scales.cuh", "min_of(row, last_row_)", "row"),
     "wgmma_scales_of_the_first_block_of_columns": (
-        "wgmma_promotion.cuh", "factors[kBlocks - 1][half];", "factors[0][half];"),
+        "wgmma_promotion.cuh", "last = factors_[half][kBlocks - 1][row]", "last = first"),
     "wgmma_scales_of_the_upper_rows": (
-        "wgmma_promotion.cuh", "scales_.of_row(row_ + i * kWgmmaM + half * 8, block_)", "scales_.of_row(row_ + i * kWgmmaM, block_)"),
+        "wgmma_promotion.cuh", "i * kWgmmaM + row * 8", "i * kWgmmaM"),
     "wgmma_scales_of_the_first_columns_in_a_transposed_part": (
-        "wgmma_promotion.cuh", "(col_ + i * kWgmmaM) / kScaleBlock", "col_ / kScaleBlock"),
+        "wgmma_promotion.cuh", "(col_ + (kTransposed ? i * kWgmmaM : 0)) / kScaleBlock", "col_ / kScaleBlock"),
     # ---- family wgmma: elements of D of 32 bits ----
     "wgmma_wide_columns_of_other_sums": ("wgmma_epilogue.cuh", "return goes_ahead ? goes : stays;", "return goes_ahead ? stays : goes;"),
     "wgmma_wide_odd_rows_do_not_go_back": (

@@ -1,11 +1,13 @@
 #pragma once
 
+#include "config/work.hpp"
 #include "gpu/guarded_matrix.hpp"
 
 #include <hotgemm/context.hpp>
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -44,12 +46,17 @@ class BatchRun {
         alone_(driver, c, c.problem.types.d, true, c.problem.m, c.problem.n, false),
         residual_(driver, c, c.problem.types.d, true, c.problem.m, c.problem.n, false),
         bias_(driver, bias_type(c.problem.types.d), 1, c.problem.n, c.problem.n, 0, GuardedMatrix::Filling::nan),
+        scale_a_(scales(driver, c, scale_blocks(c.problem.k) * c.problem.batch, c.problem.m)),
+        scale_b_(scales(driver, c, scale_blocks(c.problem.n) * c.problem.batch, scale_blocks(c.problem.k))),
         driver_(driver),
         arrays_(driver, static_cast<std::size_t>(4 * std::max<std::int64_t>(c.problem.batch, 1)) * sizeof(void*)) {
     std::mt19937 random(7);
     const auto value = [&](auto, auto) { return static_cast<float>(static_cast<int>(random() % 5) - 2); };
     for (Stack* stack : {&a_, &b_, &c_, &residual_}) stack->memory.fill(value);
     bias_.fill(value);
+    for (GuardedMatrix* scales : {&scale_a_, &scale_b_})
+      scales->fill(
+          [&](auto, auto) { return std::ldexp(random() % 2 == 0 ? 1.0f : -1.0f, static_cast<int>(random() % 3)); });
     if (!c.in_place) return;
     std::mt19937 first(3), second(3);  // the same C in both
     d_.memory.fill([&](auto, auto) { return static_cast<float>(first() % 5); });
@@ -68,7 +75,7 @@ class BatchRun {
   void upload(std::int64_t turn) {
     turn_ = turn;
     for (const Stack* stack : {&a_, &b_, &c_, &d_, &alone_, &residual_}) stack->memory.upload(stream_);
-    bias_.upload(stream_);
+    for (const GuardedMatrix* vectors : {&bias_, &scale_a_, &scale_b_}) vectors->upload(stream_);
     if (has_pointers()) fill_arrays();
   }
 
@@ -93,6 +100,14 @@ class BatchRun {
  private:
   bool has_pointers() const { return case_.problem.batch_kind == BatchKind::pointers; }
   std::int64_t number_of_a(std::int64_t product) const { return (product + turn_) % case_.problem.batch; }
+
+  /// Scales of blocks, if the problem has them: `rows` of `cols` numbers.
+  static GuardedMatrix scales(const Driver& driver, const BatchCase& c, std::int64_t rows, std::int64_t cols) {
+    const auto some = [&](std::int64_t count) {
+      return c.problem.epilogue.has_block_scales() ? std::max<std::int64_t>(count, 1) : 1;
+    };
+    return {driver, DType::f32, some(rows), some(cols), some(cols) + kMoreOfScales, 1, GuardedMatrix::Filling::nan};
+  }
 
   static const void* at(const void* matrix, std::int64_t elements, DType type) {
     return matrix == nullptr ? nullptr : static_cast<const std::byte*>(matrix) + elements * size_bytes(type);
@@ -178,6 +193,12 @@ class BatchRun {
                  .batch_stride_d = d.stride};
     const Epilogue& e = case_.problem.epilogue;
     if (e.bias != Bias::none) all.bias = bias_.device();
+    if (e.has_block_scales()) {
+      all.scale_a = static_cast<const float*>(scale_a_.device());
+      all.scale_b = static_cast<const float*>(scale_b_.device());
+      all.ld_scale_a = case_.problem.m + kMoreOfScales;
+      all.ld_scale_b = scale_blocks(case_.problem.k) + kMoreOfScales;
+    }
     if (e.residual) {
       all.residual = residual_.device();
       all.ld_residual = residual_.ld;
@@ -194,13 +215,19 @@ class BatchRun {
     o.c = at(o.c, product * o.batch_stride_c, types.c);
     o.d = const_cast<void*>(at(o.d, product * o.batch_stride_d, types.d));
     o.residual = at(o.residual, product * o.batch_stride_residual, types.d);
+    if (case_.problem.epilogue.has_block_scales()) {
+      if (has_pointers() || !case_.shares_a) o.scale_a += product * scale_blocks(case_.problem.k) * o.ld_scale_a;
+      if (has_pointers() || !case_.shares_b) o.scale_b += product * scale_blocks(case_.problem.n) * o.ld_scale_b;
+    }
     return o;
   }
+
+  static constexpr std::int64_t kMoreOfScales = 3;
 
   BatchCase case_;
   CUstream stream_;
   Stack a_, b_, c_, d_, alone_, residual_;
-  GuardedMatrix bias_;
+  GuardedMatrix bias_, scale_a_, scale_b_;
   const Driver& driver_;
   DeviceBuffer arrays_;  ///< of addresses: of A, B, C and D
   std::int64_t turn_ = 0;

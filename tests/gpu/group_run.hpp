@@ -79,8 +79,8 @@ class GroupRun {
         residual_(driver, c, c.problem.types.d, products_of_d(), c.problem.m, c.problem.n),
         bias_(driver, bias_type(c.problem.types.d), 1, biases(), biases(), 0, GuardedMatrix::Filling::nan),
         amax_(driver, DType::f32, 1, 2, 2, 0, GuardedMatrix::Filling::nan),
-        scale_a_(driver, DType::f32, std::max<std::int64_t>(scale_blocks(c.problem.k), 1), c.problem.m, c.problem.m + 3,
-                 1, GuardedMatrix::Filling::nan),
+        scale_a_(driver, DType::f32, std::max<std::int64_t>(scale_blocks(c.problem.k) * scaled_a(c.problem), 1),
+                 c.problem.m, c.problem.m + 3, 1, GuardedMatrix::Filling::nan),
         scale_b_(driver, DType::f32, scale_blocks(c.problem.n) * c.problem.groups,
                  std::max<std::int64_t>(scale_blocks(c.problem.k), 1), ld_scale_b(), 1, GuardedMatrix::Filling::nan),
         numbers_(driver, c.numbers.size() * sizeof(std::int32_t)) {
@@ -250,8 +250,11 @@ class GroupRun {
       move(o.bias, first_row, bias_type(types.d));
     }
     if (case_.problem.epilogue.has_block_scales()) {
-      o.scale_a += first_row;
-      o.scale_b += part.number * scale_blocks(case_.problem.n) * o.ld_scale_b;
+      const std::int64_t block = part.begin / kScaleBlock;  // of k
+      o.scale_a += case_.masked()    ? part.number * scale_blocks(case_.problem.k) * o.ld_scale_a
+                   : case_.along_k() ? block * o.ld_scale_a
+                                     : first_row;
+      o.scale_b += case_.along_k() ? block : part.number * scale_blocks(case_.problem.n) * o.ld_scale_b;
     }
     return o;
   }

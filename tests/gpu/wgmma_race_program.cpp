@@ -1,8 +1,9 @@
-// wgmma_race_program MxNxK LAYOUT MODE RASTERS CONFIG...: kernels of the `wgmma` family against cuBLAS, interleaved.
+// wgmma_race_program PROBLEM MODE RASTERS CONFIG...: kernels of the `wgmma` family against cuBLAS, interleaved.
 //
-// MODE is eager or graph, RASTERS a list such as r8m,r4n; a CONFIG is the numbers of WgmmaConfig's fields, in order.
-// Prints TFLOP/s and the ratio of the baseline's time to the kernel's, with its 95 % interval. The baseline is the
-// fastest of cuBLAS's default and all algorithms of cuBLASLt's heuristics; f16, f32 accumulation, N(0,1) data, cold L2.
+// PROBLEM is a text such as "4096 7168 2048 nt e4m3"; if it has an epilogue, each config races without it too. MODE is
+// eager or graph, RASTERS a list such as r8m,r4n; a CONFIG is the numbers of WgmmaConfig's fields, in order. Prints
+// TFLOP/s and the ratio of the baseline's time to the kernel's, with its 95 % interval. The baseline is the fastest of
+// cuBLAS's default and all algorithms of cuBLASLt's heuristics; N(0,1) data, cold L2.
 
 #include "base/statistics.hpp"
 #include "config/traits.hpp"
@@ -45,6 +46,17 @@ WgmmaConfig parse_wgmma(const std::string& text) {
   return config;
 }
 
+/// Checks a kernel without an epilogue on exact sums; others have tests of their own.
+std::string wrong_result(const WgmmaKernel& kernel, const Workload& problem, const OperandSet& set,
+                         const LaunchConfig& raster, DeviceState& state, CUstream stream) {
+  if (problem.epilogue != Epilogue{}) return {};
+  const CheckKernels& check = state.check_kernels();
+  check.fill_check(problem, set, 5, stream);
+  kernel.launch(problem.m, problem.n, problem.k, OperandPool::operands(set, 1, 0), raster, state.info().sm_count,
+                stream);
+  return check.check(problem, set, 5, 1, 0, stream);
+}
+
 int run(const Workload& problem, TimingMode mode, const std::vector<LaunchConfig>& rasters,
         const std::vector<WgmmaConfig>& configs) {
   const Driver& driver = Driver::get();
@@ -56,22 +68,28 @@ int run(const Workload& problem, TimingMode mode, const std::vector<LaunchConfig
   const OwnedStream stream(driver);
   const OperandPool pool(driver, problem, state.info().l2_bytes, std::int64_t{4} << 30);
   const std::vector<OperandSet>& sets = pool.sets();
-  const CheckKernels& check = state.check_kernels();
-  const std::vector<WgmmaKernel> kernels = build_wgmma_kernels(
-      driver, configs, traits_of(problem), [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); });
+  const auto report = [](const std::string& text) { std::fprintf(stderr, "%s\n", text.c_str()); };
+  std::vector<WgmmaKernel> kernels = build_wgmma_kernels(driver, configs, traits_of(problem), report);
+  Workload bare = problem;
+  bare.epilogue = {};
+  const std::size_t fused = bare == problem ? 0 : kernels.size();
+  if (fused > 0) {
+    for (WgmmaKernel& kernel : build_wgmma_kernels(driver, configs, traits_of(bare), report))
+      kernels.push_back(std::move(kernel));
+  }
 
   std::vector<Contender> contenders;
-  for (const WgmmaKernel& kernel : kernels) {
-    check.fill_check(problem, sets[0], 5, stream.get());
-    kernel.launch(problem.m, problem.n, problem.k, OperandPool::operands(sets[0], 1, 0), rasters[0],
-                  state.info().sm_count, stream.get());
-    if (const std::string wrong = check.check(problem, sets[0], 5, 1, 0, stream.get()); !wrong.empty()) {
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    const WgmmaKernel& kernel = kernels[i];
+    const bool is_bare = i >= fused;
+    const std::string wrong = wrong_result(kernel, is_bare ? bare : problem, sets[0], rasters[0], state, stream.get());
+    if (!wrong.empty()) {
       std::printf("%s: %s\n", kernel.cubin().symbol.c_str(), wrong.c_str());
       continue;
     }
     for (const LaunchConfig& raster : rasters) {
       contenders.push_back(
-          {kernel.cubin().symbol.substr(14, kernel.cubin().symbol.find("_f16") - 14) + " " + to_string(raster),
+          {to_string(KernelConfig(kernel.config())) + " " + to_string(raster) + (is_bare && fused > 0 ? " bare" : ""),
            [&, raster](CUstream on, int set) {
              kernel.launch(problem.m, problem.n, problem.k,
                            OperandPool::operands(sets[static_cast<std::size_t>(set)], 1, 0), raster,
@@ -79,7 +97,7 @@ int run(const Workload& problem, TimingMode mode, const std::vector<LaunchConfig
            }});
     }
   }
-  for (const OperandSet& set : sets) check.fill_normal(problem, set, 1, stream.get());
+  for (const OperandSet& set : sets) state.check_kernels().fill_normal(problem, set, 1, stream.get());
   CublasBaseline cublas(driver);
   contenders.push_back(fastest_baseline(driver, stream.get(), sets, problem, cublas, {.mode = mode}));
   contenders.push_back(cublas.default_gemm(problem, sets, 1, 0));
@@ -97,7 +115,7 @@ int run(const Workload& problem, TimingMode mode, const std::vector<LaunchConfig
   for (std::size_t i = 0; i < contenders.size(); ++i) {
     const std::vector<double> ratios = paired_ratios(raced.us[baseline], raced.us[i]);
     const Interval ci = median_interval(ratios);
-    std::printf("%-34s %7.1f us %6.1f TF  %.4f [%.4f, %.4f] %s\n", contenders[i].name.c_str(), median(raced.us[i]),
+    std::printf("%-72s %7.1f us %6.1f TF  %.4f [%.4f, %.4f] %s\n", contenders[i].name.c_str(), median(raced.us[i]),
                 flops / median(raced.us[i]) * 1e-6, median(ratios), ci.low, ci.high, raced.failures[i].c_str());
   }
   return 0;
@@ -109,21 +127,15 @@ int run(const Workload& problem, TimingMode mode, const std::vector<LaunchConfig
 int main(int argc, char** argv) {
   using namespace hotgemm;
   try {
-    if (argc < 6) throw std::runtime_error("usage: wgmma_race_program MxNxK LAYOUT MODE RASTERS CONFIG...");
-    const std::vector<std::string> sizes = split(argv[1], 'x');
-    const std::string layout = argv[2];
-    const Workload problem{Problem{.m = std::stoll(sizes.at(0)),
-                                   .n = std::stoll(sizes.at(1)),
-                                   .k = std::stoll(sizes.at(2)),
-                                   .op_a = layout.at(0) == 't' ? Op::t : Op::n,
-                                   .op_b = layout.at(1) == 't' ? Op::t : Op::n}};
-    const std::string mode_name = argv[3];
+    if (argc < 5) throw std::runtime_error("usage: wgmma_race_program PROBLEM MODE RASTERS CONFIG...");
+    const Workload problem = parse_workload(argv[1]);
+    const std::string mode_name = argv[2];
     if (mode_name != "eager" && mode_name != "graph") throw std::runtime_error("MODE is eager or graph: " + mode_name);
     const TimingMode mode = mode_name == "graph" ? TimingMode::graph : TimingMode::eager;
     std::vector<LaunchConfig> rasters;
-    for (const std::string& raster : split(argv[4], ',')) rasters.push_back(parse_launch(raster).value());
+    for (const std::string& raster : split(argv[3], ',')) rasters.push_back(parse_launch(raster).value());
     std::vector<WgmmaConfig> configs;
-    for (int i = 5; i < argc; ++i) configs.push_back(parse_wgmma(argv[i]));
+    for (int i = 4; i < argc; ++i) configs.push_back(parse_wgmma(argv[i]));
     return run(problem, mode, rasters, configs);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

@@ -81,6 +81,15 @@ TEST_F(AnchorCompile, PlansOfGatedProblemsFindAKernelThatStaysInRegisters) {
   expect_one_in_registers("4096 28672 4096 nn f16 epilogue=swiglu", "sm_80", 4);
 }
 
+TEST_F(AnchorCompile, PlansOfScalesOfBlocksFindAKernelThatStaysInRegisters) {
+  const std::string blocks = " epilogue=scale_a:block_1x128+scale_b:block_128x128";
+  expect_one_in_registers("4096 7168 2048 nt e4m3" + blocks, "sm_90a", 1);
+  expect_one_in_registers("4096 7168 2048 nt e4m3 beta=1" + blocks + "+bias+gelu", "sm_90a", 1);
+  expect_one_in_registers("4096 7168 2048 nt e4m3" + blocks + "+swiglu", "sm_90a", 1);
+  expect_one_in_registers("256 4096 7168 nt e4m3 groups=8,masked" + blocks + "+swiglu:interleaved", "sm_90a", 1);
+  expect_one_in_registers("64 4096 7168 nt e4m3 batch=16" + blocks, "sm_90a", 4);
+}
+
 TEST_F(AnchorCompile, PlansOfFusedProblemsFindAKernelThatStaysInRegisters) {
   most_ms_ *= 1.3;
   most_spill_bytes_ = most_spill_bytes({.epilogue = {.residual = true}});

@@ -25,6 +25,7 @@ enum class Opcode : unsigned {
   hmma = 0x03c,
   ldsm = 0x03b,
   ldg = 0x181,
+  ldl = 0x183,
   lds = 0x184,
   stg = 0x186,
   sts = 0x188,

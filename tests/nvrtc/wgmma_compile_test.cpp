@@ -1,6 +1,7 @@
 // Kernels of family wgmma keep their accumulators in registers and their products asynchronous.
 
 #include "nvrtc/compile_fixture.hpp"
+#include "nvrtc/machine_code.hpp"
 
 #include "config/families.hpp"
 #include "config/traits.hpp"
@@ -9,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <iterator>
@@ -189,6 +191,28 @@ TEST_F(WgmmaCompile, TheMostRegistersOfThreadsThatLoad) {
     for (const auto& [kind, config] : fullest) cases.push_back(wgmma_case(config, traits));
   }
   compile(cases, kShareOfLargest);
+}
+
+/// A load from global memory there would make the next products wait for it.
+TEST_F(WgmmaCompile, ScalesOfBlocksComeFromSharedMemoryAlone) {
+  const Workload problem = parse_workload("4096 7168 2048 nt e4m3 epilogue=scale_a:block_1x128+scale_b:block_128x128");
+  for (const WgmmaConfig& config :
+       {WgmmaConfig{.block_m = 256, .block_n = 128, .block_k = 128, .promote = true},
+        WgmmaConfig{.block_m = 128, .block_n = 192, .block_k = 128, .promote = true}}) {  // two blocks of columns
+    SCOPED_TRACE(to_string(KernelConfig(config)));
+    const MatrixCase one = wgmma_case(config, traits_of(problem));
+    const BuildResult built = builder_->build(one.source);
+    ASSERT_TRUE(built.cubin) << built.failure;
+    std::vector<MachineCode> loops = MachineCode::of(built.cubin->image).loops();
+    std::erase_if(loops, [&](const MachineCode& loop) {
+      return loop.count(Opcode::ffma) != config.consumer_m() * config.consumer_n() / kWarpgroupThreads;
+    });
+    ASSERT_FALSE(loops.empty());
+    const MachineCode& of_k = *std::ranges::min_element(
+        loops, {}, [](const MachineCode& loop) { return loop.instructions().size(); });  // the others contain it
+    EXPECT_EQ(of_k.count(Opcode::lds), 4);
+    EXPECT_EQ(of_k.count(Opcode::ldg) + of_k.count(Opcode::ldl), 0);
+  }
 }
 
 TEST_F(WgmmaCompile, ProductsThatAreSerializedAreReported) {

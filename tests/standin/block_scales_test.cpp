@@ -1,5 +1,6 @@
 // Scales of blocks of FP8, from the call to the launch.
 
+#include "gpu/batch_run.hpp"
 #include "gpu/group_run.hpp"
 #include "standin/runtime_fixture.hpp"
 
@@ -8,12 +9,13 @@
 namespace hotgemm::standin {
 namespace {
 
+constexpr const char* kBlocks = " epilogue=scale_a:block_1x128+scale_b:block_128x128";
+
 class BlockScalesTest : public RuntimeTest {
  protected:
-  static GemmCase case_of(const std::string& problem, float beta, std::int64_t multiple = 1) {
-    GemmCase c{.problem = parse_problem(problem + " epilogue=scale_a:block_1x128+scale_b:block_128x128"),
-               .alpha = -2,
-               .beta = beta};
+  static GemmCase case_of(const std::string& problem, float beta, std::int64_t multiple = 1,
+                          const std::string& more = {}) {
+    GemmCase c{.problem = parse_problem(problem + kBlocks + more), .alpha = -2, .beta = beta};
     c.set_tight_ld(multiple);
     return c;
   }
@@ -41,12 +43,34 @@ TEST_F(BlockScalesTest, TensorCoresPromoteSumsWithPartsOfTheChainBehindThem) {
   }
 }
 
+TEST_F(BlockScalesTest, AGateTakesItsColumnsFromBothHalvesOrFromNeighbours) {
+  context(Policy::estimate);
+  for (const char* problem : {"30 512 300 nn e4m3", "64 768 256 nt e4m3"}) {
+    for (const char* gate : {"+relu+gated", "+relu+gated:interleaved"}) {
+      expect_right(context(), case_of(problem, 0, 16, gate), stream());
+    }
+  }
+}
+
+TEST_F(BlockScalesTest, ProductsOfABatchHaveScalesOfTheirMatrices) {
+  context(Policy::estimate);
+  for (const char* problem : {"70 150 300 nt e4m3 batch=3", "33 272 130 tn e4m3 batch=2"}) {
+    for (const int shared : {0, 1, 2, 3}) {
+      BatchCase c{.problem = parse_problem(std::string(problem) + kBlocks), .multiple = 16};
+      c.shares_a = shared == 1, c.shares_b = shared == 2;
+      if (shared == 3) c.problem.batch_kind = BatchKind::pointers;
+      SCOPED_TRACE(c.text());
+      EXPECT_EQ(BatchRun(driver_, c, stream()).difference(context()), "");
+    }
+  }
+}
+
 TEST_F(BlockScalesTest, GroupsHaveScalesOfTheirOwn) {
-  for (const char* problem : {"96 136 200 nt e4m3 groups=4", "40 300 130 nn e4m3 groups=3"}) {
-    GroupCase c{.problem = parse_problem(std::string(problem) + " epilogue=scale_a:block_1x128+scale_b:block_128x128"),
-                .numbers = {},
-                .multiple = 16};
-    c.numbers = drawn_offsets(c.problem.groups, c.problem.m, 5);
+  for (const char* problem :
+       {"96 136 200 nt e4m3 groups=4", "40 300 130 nn e4m3 groups=3", "48 136 200 nt e4m3 groups=4,masked",
+        "40 300 130 tn e4m3 groups=3,masked", "40 72 900 tn e4m3 groups=4,k"}) {
+    GroupCase c{.problem = parse_problem(std::string(problem) + kBlocks), .numbers = {}, .multiple = 16};
+    c.numbers = drawn_numbers(c.problem, 5);
     SCOPED_TRACE(c.text());
     EXPECT_EQ(GroupRun(driver_, c, stream()).difference(context(Policy::estimate)), "");
   }

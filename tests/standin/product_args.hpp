@@ -31,6 +31,11 @@ struct ProductArgs {
     gemm.d = moved(gemm.d, batch.stride_d * product, traits.element_d);
     epilogue.residual = moved(epilogue.residual, batch.stride_residual * product, traits.element_d);
     epilogue.auxiliary = moved(epilogue.auxiliary, batch.stride_auxiliary * product, traits.element_d);
+    if (traits.epilogue.has_block_scales() && !traits.along_k) {
+      if (!traits.divides_rows())
+        epilogue.scale_a = moved(epilogue.scale_a, extras.stride_scale_a * product, DType::f32);
+      epilogue.scale_b = moved(epilogue.scale_b, extras.stride_scale_b * product, DType::f32);
+    }
     for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
       if (traits.epilogue.function.operand(i) == FunctionOperand::matrix)
         extras.operands[i] = moved(extras.operands[i], extras.stride[i] * product, traits.element_d);
@@ -62,6 +67,11 @@ struct ProductArgs {
     gemm.k = group.k;
     gemm.a = moved(gemm.a, group.begin * gemm.lda, traits.element);
     gemm.b = moved(gemm.b, group.begin * gemm.ldb, traits.element_b);
+    if (traits.epilogue.has_block_scales()) {
+      const long long blocks = group.begin / kScaleBlock;
+      epilogue.scale_a = moved(epilogue.scale_a, blocks * extras.ld_scale_a, DType::f32);
+      epilogue.scale_b = moved(epilogue.scale_b, blocks, DType::f32);
+    }
     if (group.k > 0) return;
     gemm.alpha = empty_alpha(traits.epilogue.scalars ? 1 : gemm.beta);
     epilogue.alpha = 0;
@@ -77,9 +87,9 @@ struct ProductArgs {
       epilogue.auxiliary = moved(epilogue.auxiliary, group.begin * epilogue.ld_auxiliary, traits.element_d);
     }
     const Epilogue& e = traits.epilogue;
-    if (e.has_block_scales())
-      epilogue.scale_b = moved(epilogue.scale_b, group.number * extras.stride_scale_b, DType::f32);
-    if (e.scale_a >= Scaling::vector) epilogue.scale_a = moved(epilogue.scale_a, group.begin, DType::f32);
+    const bool divides_scales = e.has_block_scales() && traits.divides_rows();
+    if (e.scale_a == Scaling::vector || divides_scales)
+      epilogue.scale_a = moved(epilogue.scale_a, group.begin, DType::f32);
     if (e.bias == Bias::per_row) epilogue.bias = moved(epilogue.bias, group.begin, bias_type(traits.element_d));
     for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
       if (e.function.operand(i) == FunctionOperand::row)

@@ -156,17 +156,27 @@ TEST(WgmmaMenu, ScalesOfBlocksLeaveTheTilesThatTouchTwoBlocksOfColumns) {
   const WgmmaConfig wide{.block_m = 128, .block_n = 176, .block_k = 128, .promote = true};
   EXPECT_TRUE(is_legal(wide, bare, arch_limits("sm_90a")));
   EXPECT_FALSE(is_legal(wide, scaled, arch_limits("sm_90a"))) << "a part of it may touch three blocks";
-  for (const WgmmaConfig& config : wgmma_menu(scaled)) {
-    if (config.transposed) continue;
-    for (int begin = 0; begin < 128 * config.block_n; begin += config.block_n) {
-      for (int consumer = 0; consumer < config.consumers; ++consumer) {
-        const int first = begin + config.first_col(consumer), last = first + config.consumer_n() - 1;
-        ASSERT_LT(last / 128 - first / 128, config.scale_columns()) << to_string(KernelConfig(config));
-        ASSERT_EQ(first % config.scale_grain(), 0) << to_string(KernelConfig(config));
+  EXPECT_GE(wgmma_menu(scaled).size(), wgmma_menu(bare).size() / 2);
+  GemmTraits gated = scaled;
+  gated.epilogue.gate = Gate::halves;
+  EXPECT_TRUE(is_legal(WgmmaConfig{.block_m = 256, .block_n = 128, .block_k = 128, .promote = true}, gated,
+                       arch_limits("sm_90a")))
+      << "the sums of a k-tile leave their registers to the gate";
+  for (const GemmTraits& traits : {scaled, gated}) {
+    for (const WgmmaConfig& config : wgmma_menu(traits)) {
+      if (config.transposed) continue;
+      const int halves = config.halves(traits), width = config.consumer_n() / halves;
+      for (int begin = 0; begin < 128 * config.block_n; begin += config.block_n) {
+        for (int consumer = 0; consumer < config.consumers; ++consumer) {
+          const int first = (begin + config.first_col(consumer)) / halves, last = first + width - 1;
+          ASSERT_LT(last / 128 - first / 128, config.scale_columns(traits)) << to_string(KernelConfig(config));
+          ASSERT_LT(last / 128 - begin / halves / 128, config.touched_scales(traits, config.block_n / halves))
+              << to_string(KernelConfig(config)) << " keeps the scales of too few blocks in shared memory";
+          ASSERT_EQ(first % config.scale_grain(traits), 0) << to_string(KernelConfig(config));
+        }
       }
     }
   }
-  EXPECT_GE(wgmma_menu(scaled).size(), wgmma_menu(bare).size() / 2);
 }
 
 TEST(WgmmaMenu, HoldsEveryAnchor) {

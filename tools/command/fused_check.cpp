@@ -111,12 +111,11 @@ class FusedReference {
     const int i = static_cast<int>(row), j = static_cast<int>(col);
     const GateColumns columns =
         e.is_gated() ? gate_columns(e.gate, j, static_cast<int>(columns_of_d(problem_))) : GateColumns{j, j};
-    double product = this->product(i, columns.gate), magnitude = std::abs(product);
-    if (has_blocks()) add_blocks(i, j, product, magnitude);
+    const auto [product, magnitude] = this->product(i, columns.gate);
     emulate::EpilogueElement at{.scale = scale(row, columns.gate), .bias = bias(row, columns.gate)};
     if (e.is_gated()) {
-      const double other = this->product(i, columns.other);
-      at.other = {other, std::abs(other), scale(row, columns.other), bias(row, columns.other)};
+      const auto [other, of_other] = this->product(i, columns.other);
+      at.other = {other, of_other, scale(row, columns.other), bias(row, columns.other)};
     }
     if (!problem_.hints.beta_is_zero) at.addend = check_value_c(seed_, i, j);
     if (e.residual) at.residual = residual_.at(col);
@@ -127,9 +126,15 @@ class FusedReference {
   }
 
  private:
-  double product(int row, int col) const {
+  struct Product {
+    double value;
+    double magnitude;  ///< the sum of its summands' absolute values, if blocks have scales
+  };
+  Product product(int row, int col) const {
+    if (has_blocks()) return product_of_blocks(row, col);
     const int k = static_cast<int>(problem_.k);
-    return double{kAlpha} * check_product(seed_, row, col, k, check_stride(k));
+    const double value = double{kAlpha} * check_product(seed_, row, col, k, check_stride(k));
+    return {value, std::abs(value)};
   }
   /// The factors of scale_a and scale_b, and the bias, at an element of the product.
   double scale(std::int64_t row, std::int64_t col) const {
@@ -144,18 +149,18 @@ class FusedReference {
     return kind == Bias::none ? 0 : bias_.at(kind == Bias::per_row ? row : col);
   }
   bool has_blocks() const { return problem_.epilogue.has_block_scales(); }
-  /// The product with scales of blocks, and the sum of its summands' absolute values.
-  void add_blocks(int i, int j, double& product, double& magnitude) const {
+  Product product_of_blocks(int i, int j) const {
     const int k = static_cast<int>(problem_.k), stride = check_stride(k);
-    product = magnitude = 0;
+    Product product{};
     for (int l = check_first_k(seed_, i, stride); l < k; l += stride) {
       const std::int64_t block = l / kScaleBlock;
       const double term = double{kAlpha} * check_value_a(seed_, i, l, stride) * check_value_b(seed_, l, j) *
                           scale_a_.at(block * set_.epilogue.ld_scale_a + i) *
                           scale_b_.at(j / kScaleBlock * set_.epilogue.ld_scale_b + block);
-      product += term;
-      magnitude += std::abs(term);
+      product.value += term;
+      product.magnitude += std::abs(term);
     }
+    return product;
   }
   static bool is_vector(Scaling scaling) { return scaling == Scaling::vector; }
   static std::int64_t count(Scaling scaling, std::int64_t all, std::int64_t of_blocks) {
@@ -183,6 +188,16 @@ struct Mismatches {
   }
 };
 
+/// The scales of blocks of one product: of groups of rows those of the group's rows of A, along k those of its k.
+void move_scales(const Problem& p, std::int64_t product, OperandSet& set) {
+  EpilogueSet& e = set.epilogue;
+  std::int64_t a = product * scale_blocks(p.k) * e.ld_scale_a, b = product * scale_blocks(p.n) * e.ld_scale_b;
+  if (set.group_kind == GroupKind::rows) a = product * p.m;
+  if (set.group_kind == GroupKind::along_k) b = product * p.k / kScaleBlock, a = b * e.ld_scale_a;
+  e.scale_a += static_cast<CUdeviceptr>(a) * sizeof(float);
+  e.scale_b += static_cast<CUdeviceptr>(b) * sizeof(float);
+}
+
 /// The operands of one product of a batch, or of a group of rows.
 OperandSet product_of(const Problem& p, OperandSet set, std::int64_t product) {
   const auto move = [&](CUdeviceptr& matrix, std::int64_t stride) {
@@ -191,13 +206,10 @@ OperandSet product_of(const Problem& p, OperandSet set, std::int64_t product) {
   move(set.d, set.stride_d);
   move(set.epilogue.residual, set.epilogue.stride_residual);
   move(set.epilogue.auxiliary, set.epilogue.stride_auxiliary);
+  if (p.epilogue.has_block_scales()) move_scales(p, product, set);
   if (set.group_kind != GroupKind::rows && set.group_kind != GroupKind::masked_rows) return set;
   const auto first = static_cast<CUdeviceptr>(product * p.m);  // row of the group
-  if (p.epilogue.scale_a >= Scaling::vector) set.epilogue.scale_a += first * sizeof(float);
-  if (p.epilogue.has_block_scales()) {
-    set.epilogue.scale_b +=
-        static_cast<CUdeviceptr>(product * scale_blocks(p.n) * set.epilogue.ld_scale_b) * sizeof(float);
-  }
+  if (p.epilogue.scale_a == Scaling::vector) set.epilogue.scale_a += first * sizeof(float);
   if (p.epilogue.bias == Bias::per_row)
     set.epilogue.bias += first * static_cast<CUdeviceptr>(size_bytes(bias_type(p.types.d)));
   return set;

@@ -18,7 +18,7 @@ constexpr KernelTypes kS8ToF32{DType::s8, DType::s32, DType::s8, DType::f32};
 
 template <KernelTypes kTypes, auto kConfig, Widths kWidths, bool kReadsC, Op kOpB = Op::t, Epilogue kEpilogue = kNone>
 GemmKernel kernel() {
-  return product_kernel<false, kTypes, kConfig, kWidths, kReadsC, kOpB, kEpilogue>();
+  return product_kernel<kBatch, kTypes, kConfig, kWidths, kReadsC, kOpB, kEpilogue>();
 }
 
 }  // namespace

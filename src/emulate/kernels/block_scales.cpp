@@ -6,44 +6,46 @@ namespace {
 // clang-format off
 constexpr Epilogue kBlocks{.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128};
 constexpr Epilogue kChain{.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128, .bias = Bias::per_column, .aux = true, .activation = Activation::relu};
+constexpr Epilogue kHalfGates{.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128, .activation = Activation::relu, .gate = Gate::halves};
+constexpr Epilogue kInterleaved{.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128, .bias = Bias::per_column, .activation = Activation::relu, .gate = Gate::interleaved};
 
 constexpr MmaConfig kHalfBlocks{.block_m = 32, .block_n = 64, .block_k = 64, .warps_m = 1, .warps_n = 2, .stages = 2, .fragment_buffers = 2, .store = kDirectStore};  // two k-tiles of a block
 constexpr WgmmaConfig kWide{.block_m = 128, .block_n = 192, .block_k = 128, .consumers = 2, .stages = 2, .promote = true};  // parts over two blocks of columns
 constexpr WgmmaConfig kTall{.block_m = 128, .block_n = 48, .block_k = 128, .consumers = 1, .one_tile = true, .stages = 2, .split_k = true, .promote = true};  // two instructions
 constexpr WgmmaConfig kTransposed{.block_m = 24, .block_n = 128, .block_k = 128, .consumers = 1, .stages = 2, .transposed = true, .promote = true};
+constexpr WgmmaConfig kTransposedTile{.block_m = 24, .block_n = 128, .block_k = 128, .consumers = 1, .one_tile = true, .stages = 2, .transposed = true, .promote = true};
+constexpr WgmmaConfig kTurns{.block_m = 64, .block_n = 32, .block_k = 128, .consumers = 2, .ping_pong = true, .stages = 3, .promote = true};
+constexpr WgmmaConfig kBesideEachOther{.block_m = 64, .block_n = 192, .block_k = 128, .consumers = 2, .split_n = true, .stages = 3, .cluster_m = 2, .promote = true};
 // clang-format on
-
-template <KernelTypes kTypes, auto kConfig, Widths kWidths, bool kReadsC, bool kGrouped, Op kOpA = Op::n,
-          Op kOpB = Op::t, Epilogue kEpilogue = kBlocks>
-GemmKernel kernel() {
-  constexpr GemmTraits kTraits{.element = kTypes.element,
-                               .accumulator = kTypes.accumulator,
-                               .element_b = kTypes.element_b,
-                               .element_d = kTypes.element_d,
-                               .op_a = kOpA,
-                               .op_b = kOpB,
-                               .reads_c = kReadsC,
-                               .vec_a = kWidths.ab,
-                               .vec_b = kWidths.ab,
-                               .vec_d = kWidths.d,
-                               .epilogue = kEpilogue,
-                               .batched = kGrouped,
-                               .grouped = kGrouped};
-  return kernel_of<kTraits, kConfig>();
-}
 
 constexpr KernelTypes kToBf16{DType::e4m3, DType::f32, DType::e4m3, DType::bf16};
 constexpr KernelTypes kToF32{DType::e4m3, DType::f32, DType::e5m2, DType::f32};
+
+/// With accesses of 16 bytes.
+template <Products kProducts, auto kConfig, bool kReadsC, Epilogue kEpilogue = kBlocks>
+GemmKernel kernel() {
+  return product_kernel<kProducts, kToBf16, kConfig, Widths{16, 8}, kReadsC, Op::t, kEpilogue>();
+}
 
 }  // namespace
 
 const std::vector<GemmKernel>& block_scaled_kernels() {
   static const std::vector<GemmKernel> all = {
-      kernel<kToF32, kSimt, Widths{1, 1}, true, true, Op::n, Op::n>(),
-      kernel<kToF32, kHalfBlocks, Widths{4, 1}, false, false, Op::t, Op::n>(),  // rows and columns out of order
-      kernel<kToBf16, kWide, Widths{16, 8}, false, true>(),
-      kernel<kToBf16, kTall, Widths{16, 8}, true, false>(),
-      kernel<kToBf16, kTransposed, Widths{16, 8}, false, false, Op::n, Op::t, kChain>(),
+      product_kernel<kGroups, kToF32, kSimt, Widths{1, 1}, true, Op::n, kBlocks>(),
+      product_kernel<kMasked, kToF32, kSimt, Widths{1, 1}, false, Op::t, kBlocks, Op::t>(),
+      product_kernel<kByPointers, kToF32, kSimt, Widths{1, 1}, false, Op::t, kBlocks>(),
+      product_kernel<kOne, kToF32, kHalfBlocks, Widths{4, 1}, false, Op::n, kBlocks, Op::t>(),  // in another order
+      product_kernel<kBatch, kToF32, kHalfBlocks, Widths{4, 1}, false, Op::n, kHalfGates>(),
+      product_kernel<kAlongK, kToF32, kSimt, Widths{1, 1}, true, Op::n, kBlocks, Op::t>(),
+      product_kernel<kAlongK, kToF32, kHalfBlocks, Widths{4, 1}, false, Op::n, kBlocks, Op::t>(),
+      kernel<kGroups, kWide, false>(),
+      kernel<kMasked, kWide, false>(),  // consumers without rows
+      kernel<kOne, kWide, false, kInterleaved>(),
+      kernel<kOne, kTall, true>(),
+      kernel<kOne, kTransposed, false, kChain>(),
+      kernel<kBatch, kTransposedTile, false>(),
+      kernel<kBatch, kTurns, true>(),
+      kernel<kOne, kBesideEachOther, false, kHalfGates>(),  // parts that begin in other blocks
   };
   return all;
 }

@@ -20,7 +20,7 @@ constexpr WgmmaConfig kBeside{.block_m = 64, .block_n = 64, .block_k = 64, .cons
 
 template <KernelTypes kTypes, auto kConfig, Widths kWidths, bool kReadsC, Op kOpB = Op::t, Epilogue kEpilogue = kNone>
 GemmKernel kernel() {
-  return product_kernel<true, kTypes, kConfig, kWidths, kReadsC, kOpB, kEpilogue>();
+  return product_kernel<kGroups, kTypes, kConfig, kWidths, kReadsC, kOpB, kEpilogue>();
 }
 
 /// The kernel for masked groups with such traits.

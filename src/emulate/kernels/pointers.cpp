@@ -14,7 +14,7 @@ constexpr Epilogue kSwiglu{.activation = Activation::silu, .gate = Gate::halves}
 
 template <KernelTypes kTypes, auto kConfig, Widths kWidths, bool kReadsC, Op kOpB = Op::t>
 GemmKernel kernel() {
-  return product_kernel<false, kTypes, kConfig, kWidths, kReadsC, kOpB, Epilogue{}, true>();
+  return product_kernel<kByPointers, kTypes, kConfig, kWidths, kReadsC, kOpB>();
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ const std::vector<GemmKernel>& pointer_kernels() {
       kernel<kF16, kPair, Widths{8, 8}, false>(),          // copies to both blocks of a cluster
       kernel<kF16, kSlabs, Widths{8, 8}, false, Op::n>(),  // columns of B in two slabs
       kernel<kF16, kSplit, Widths{8, 8}, false>(),
-      product_kernel<false, kF16, kHalvesBeside, Widths{8, 8}, false, Op::t, kSwiglu, true>(),  // boxes of both halves
+      product_kernel<kByPointers, kF16, kHalvesBeside, Widths{8, 8}, false, Op::t, kSwiglu>(),  // boxes of both halves
       kernel<kF16, kLoads, Widths{1, 1}, false>(),                                              // loads by threads
   };
   return all;

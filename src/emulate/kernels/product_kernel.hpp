@@ -4,7 +4,7 @@
 
 namespace hotgemm::emulate {
 
-// The configs and types of which both batches and groups have kernels.
+// Kernels for one product and for several, and the configs and types that some of them share.
 // clang-format off
 inline constexpr SimtConfig kSimt{.block_m = 24, .block_n = 48, .block_k = 7, .thread_m = 3, .thread_n = 3};
 inline constexpr FmaConfig kFma{.block_m = 32, .block_n = 64, .block_k = 12, .thread_m = 8, .thread_n = 8, .stages = 2, .access = 2, .padded = false, .async_copy = true};
@@ -28,23 +28,34 @@ struct Widths {
   int ab, d;
 };
 
-/// A kernel for several products: of a batch, or of groups.
-template <bool kGrouped, KernelTypes kTypes, auto kConfig, Widths kWidths, bool kReadsC, Op kOpB = Op::t,
-          Epilogue kEpilogue = Epilogue{}, bool kPointers = false>
+/// What products a kernel computes, by the fields of its traits.
+struct Products {
+  bool batched = false, grouped = false, masked = false, along_k = false, pointers = false;
+};
+inline constexpr Products kOne{}, kBatch{.batched = true}, kGroups{.batched = true, .grouped = true};
+inline constexpr Products kMasked{.batched = true, .grouped = true, .masked = true};
+inline constexpr Products kAlongK{.batched = true, .grouped = true, .along_k = true};
+inline constexpr Products kByPointers{.batched = true, .pointers = true};
+
+template <Products kProducts, KernelTypes kTypes, auto kConfig, Widths kWidths, bool kReadsC, Op kOpB = Op::t,
+          Epilogue kEpilogue = Epilogue{}, Op kOpA = Op::n>
 GemmKernel product_kernel() {
   constexpr GemmTraits kTraits{.element = kTypes.element,
                                .accumulator = kTypes.accumulator,
                                .element_b = kTypes.element_b,
                                .element_d = kTypes.element_d,
+                               .op_a = kOpA,
                                .op_b = kOpB,
                                .reads_c = kReadsC,
                                .vec_a = kWidths.ab,
                                .vec_b = kWidths.ab,
                                .vec_d = kWidths.d,
                                .epilogue = kEpilogue,
-                               .batched = true,
-                               .grouped = kGrouped,
-                               .pointers = kPointers};
+                               .batched = kProducts.batched,
+                               .grouped = kProducts.grouped,
+                               .masked = kProducts.masked,
+                               .along_k = kProducts.along_k,
+                               .pointers = kProducts.pointers};
   return kernel_of<kTraits, kConfig>();
 }
 
