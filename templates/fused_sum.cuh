@@ -9,13 +9,14 @@
 #include "gated_sums.cuh"
 #include "pair_access.cuh"
 #include "ptx/atomic.hpp"
+#include "ptx/bulk_copy.hpp"
 #include "ptx/element.hpp"
 #include "scaled_sum.cuh"
 #include "shared/fragment.hpp"
 #include "shared/gate.hpp"
 #include "shared/gemm_args.hpp"
 #include "shared/gemm_traits.hpp"
-#include "shared/tile_layout.hpp"  // min_of
+#include "shared/tile_layout.hpp"  // min_of, max_of
 
 namespace hotgemm {
 
@@ -58,12 +59,21 @@ class Largest<true> {
   mutable u32 bits_ = 0;
 };
 
-/// An element of each matrix that an epilogue reads beside C; or the bits of two.
+/// An element of each matrix that an epilogue reads beside C; or the bits of two, or a thread's part of a piece.
 template <class T>
 struct MatrixElements {
-  T residual = 0;
-  T auxiliary = 0;
+  T residual = {};
+  T auxiliary = {};
   T operands[EpilogueFunction::kMostOperands] = {};  ///< of the user's function
+
+  /// What `use` makes of each.
+  template <class Use>
+  HOTGEMM_DEVICE auto each(Use&& use) const {
+    MatrixElements<decltype(use(residual))> made = {use(residual), use(auxiliary)};
+#pragma unroll
+    for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) made.operands[i] = use(operands[i]);
+    return made;
+  }
 };
 
 /// See ScaledSum. One object is made for each tile, when the work ahead in the stream has ended: it holds the factors
@@ -81,7 +91,8 @@ class FusedSum {
 
  public:
   static constexpr bool kReadsC = kTraits.reads_c;
-  static constexpr bool kMayReadD = kReadsC || kEpilogue.matrices_read() > 0;
+  static constexpr int kMatrices = kEpilogue.matrices_read() + (kReadsC ? 1 : 0);
+  static constexpr bool kMayReadD = kMatrices > 0;
   using Sum = typename NumberOf<kTraits.accumulator>::type;
   using Result = float;
 
@@ -144,8 +155,8 @@ class FusedSum {
     if constexpr (kEpilogue.scale_d) scale_d_ = number(epilogue_.scale_d, 0);
   }
 
-  /// Brings the vectors' elements for a tile into L1. Otherwise each part of the tile that is stored first waits for
-  /// them. Called by a warp, before the products of the tile.
+  /// Brings the vectors' elements for a tile into L1, and the rows of matrices into L2. Otherwise each part of the tile
+  /// that is stored first waits for them. Called by a warp, before the products of the tile.
   static HOTGEMM_DEVICE void prefetch(const GemmArgs& gemm, const Source& source, Element2d tile, Element2d extent,
                                       int lane) {
     const EpilogueArgs& epilogue = source.args;
@@ -165,66 +176,99 @@ class FusedSum {
         if (kind == FunctionOperand::column) prefetch_lines(vector, tile.col, cols, 4, lane);
       }
     }
+    const auto prefetch_rows = [&](bool /*element*/, u64 matrix, i64 ld) {
+      for (int row = lane; row < rows; row += kWarpSize)
+        prefetch_row(place(matrix, ld, {tile.row + row, tile.col}), cols * size_bytes(kElement));
+    };
+    MatrixElements<bool> none;
+    if constexpr (kReadsC) prefetch_rows(false, gemm.c, gemm.ldc);
+    for_each_matrix_of(epilogue, source.extras, none, prefetch_rows);
+  }
+
+  /// Called before each part of a tile, with the place where it begins. Parts do not share loads of vectors, nor what
+  /// the compiler derives from places: that would take registers from one part to the next.
+  HOTGEMM_DEVICE Element2d begin_part(Element2d first) {
+    here_ = ptx::unchanged_from_here(0);
+    return {ptx::number_from_here(first.row), ptx::number_from_here(first.col)};
+  }
+
+  /// A value of type T for each matrix beside C. Those of matrices that are not read are not used.
+  template <class T>
+  using Matrices = MatrixElements<T>;
+  /// Calls use(element, address, leading dimension) for each matrix beside C that is read.
+  template <class Elements, class Use>
+  HOTGEMM_DEVICE void for_each_matrix(Elements& elements, Use&& use) const {
+    for_each_matrix_of(epilogue_, extras_, elements, use);
   }
 
   template <class AnySum>
   HOTGEMM_DEVICE float value(const GemmArgs& gemm, AnySum sum, float c, Element2d at) const {
-    const auto value = linear(gemm, sum, c, at);
     const bool is_inside = at.row < gemm.m && at.col < gemm.n;
-    if constexpr (kEpilogue.aux) {
-      if (is_inside) store_element<kElement>(epilogue_.auxiliary, at.row * epilogue_.ld_auxiliary + at.col, value);
-    }
-    const auto elements = elements_by(
-        [&](u64 matrix, i64 ld) { return is_inside ? load_result<kElement>(matrix, at.row * ld + at.col) : 0.0f; });
+    MatrixElements<float> elements;
+    for_each_matrix(elements, [&](float& element, u64 matrix, i64 ld) {
+      if (is_inside) element = load_result<kElement>(matrix, at.row * ld + at.col);
+    });
+    return value(gemm, sum, c, elements, at);
+  }
+  template <class AnySum>
+  HOTGEMM_DEVICE float value(const GemmArgs& gemm, AnySum sum, float c, const MatrixElements<float>& elements,
+                             Element2d at) const {
+    const auto value = linear(gemm, sum, c, at);
+    if constexpr (kEpilogue.aux) store_auxiliary(gemm, value, at);
     return finished(gemm, value, elements, at);
   }
 
   template <class AnySum>
   HOTGEMM_DEVICE u32 pair(const GemmArgs& gemm, AnySum low, AnySum high, u32 c, Element2d at) const {
+    static_assert(!kPairsDown, "pairs that lie below each other are loaded by the caller");
+    const bool is_inside = at.row < gemm.m && at.col < gemm.n, has_both = at.col + 1 < gemm.n;
+    MatrixElements<u32> pairs;
+    for_each_matrix(pairs, [&](u32& pair, u64 matrix, i64 ld) {
+      pair = load_pair_bits_if<kTraits>(place(matrix, ld, at), is_inside, has_both);
+    });
+    return pair(gemm, low, high, c, pairs, at);
+  }
+  template <class AnySum>
+  HOTGEMM_DEVICE u32 pair(const GemmArgs& gemm, AnySum low, AnySum high, u32 c, const MatrixElements<u32>& pairs,
+                          Element2d at) const {
     const Element2d next = {at.row + (kPairsDown ? 1 : 0), at.col + (kPairsDown ? 0 : 1)};
-    const float of_c[2] = {kReadsC ? ptx::widen<kElement>(static_cast<u16>(c)) : 0,
-                           kReadsC ? ptx::widen<kElement>(static_cast<u16>(c >> 16)) : 0};
-    if constexpr (kPairsDown) {
-      return ptx::narrow_pair<kElement>(value(gemm, low, of_c[0], at), value(gemm, high, of_c[1], next));
-    } else {
-      const auto first = linear(gemm, low, of_c[0], at), second = linear(gemm, high, of_c[1], next);
-      if constexpr (kEpilogue.aux) {
-        if (at.row < gemm.m && at.col < gemm.n) {
-          store_pair_bits<kTraits>(place(epilogue_.auxiliary, epilogue_.ld_auxiliary, at),
-                                   ptx::narrow_pair<kElement>(first, second), next.col < gemm.n);
-        }
+    const auto first = linear(gemm, low, widened(kReadsC ? c : 0, 0), at),
+               second = linear(gemm, high, widened(kReadsC ? c : 0, 16), next);
+    if constexpr (kEpilogue.aux && kPairsDown) {
+      store_auxiliary(gemm, first, at);
+      store_auxiliary(gemm, second, next);
+    } else if constexpr (kEpilogue.aux) {
+      if (at.row < gemm.m && at.col < gemm.n) {
+        store_pair_bits<kTraits>(place(epilogue_.auxiliary, epilogue_.ld_auxiliary, at),
+                                 ptx::narrow_pair<kElement>(first, second), next.col < gemm.n);
       }
-      const auto pairs = elements_by([&](u64 matrix, i64 ld) {
-        return load_pair_bits_if<kTraits>(place(matrix, ld, at), at.row < gemm.m && at.col < gemm.n, next.col < gemm.n);
-      });
-      return ptx::narrow_pair<kElement>(finished(gemm, first, widened(pairs, 0), at),
-                                        finished(gemm, second, widened(pairs, 16), next));
     }
+    return ptx::narrow_pair<kElement>(
+        finished(gemm, first, pairs.each([](u32 both) { return widened(both, 0); }), at),
+        finished(gemm, second, pairs.each([](u32 both) { return widened(both, 16); }), next));
   }
 
  private:
-  /// The elements that `load` gives for the address and the leading dimension of each matrix.
-  template <class Load>
-  HOTGEMM_DEVICE auto elements_by(Load&& load) const {
-    MatrixElements<decltype(load(u64{}, i64{}))> elements;
-    if constexpr (kEpilogue.residual) elements.residual = load(epilogue_.residual, epilogue_.ld_residual);
-    if constexpr (kEpilogue.reads_auxiliary()) elements.auxiliary = load(epilogue_.auxiliary, epilogue_.ld_auxiliary);
+  template <class Elements, class Use>
+  static HOTGEMM_DEVICE void for_each_matrix_of(const EpilogueArgs& epilogue, const Extras& extras, Elements& elements,
+                                                Use&& use) {
+    if constexpr (kEpilogue.residual) use(elements.residual, epilogue.residual, epilogue.ld_residual);
+    if constexpr (kEpilogue.reads_auxiliary()) use(elements.auxiliary, epilogue.auxiliary, epilogue.ld_auxiliary);
     if constexpr (kHasFunction) {
 #pragma unroll
       for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
         if (kEpilogue.function.operand(i) == FunctionOperand::matrix)
-          elements.operands[i] = load(extras_.operands[i], extras_.ld[i]);
+          use(elements.operands[i], extras.operands[i], extras.ld[i]);
       }
     }
-    return elements;
   }
   /// One of two elements of 16 bits: that from bit `shift` on.
-  static HOTGEMM_DEVICE MatrixElements<float> widened(const MatrixElements<u32>& pairs, int shift) {
-    const auto element = [&](u32 pair) { return ptx::widen<kElement>(static_cast<u16>(pair >> shift)); };
-    return {element(pairs.residual),
-            element(pairs.auxiliary),
-            {element(pairs.operands[0]), element(pairs.operands[1]), element(pairs.operands[2]),
-             element(pairs.operands[3])}};
+  static HOTGEMM_DEVICE float widened(u32 pair, int shift) {
+    return ptx::widen<kElement>(static_cast<u16>(pair >> shift));
+  }
+  HOTGEMM_DEVICE void store_auxiliary(const GemmArgs& gemm, float value, Element2d at) const {
+    if (at.row < gemm.m && at.col < gemm.n)
+      store_element<kElement>(epilogue_.auxiliary, at.row * epilogue_.ld_auxiliary + at.col, value);
   }
 
   /// The value in front of the activation.
@@ -316,6 +360,13 @@ class FusedSum {
       const auto index = static_cast<u64>(first + min_of(at, count - 1));
       ptx::prefetch_global_l1(vector + index * static_cast<u64>(bytes), static_cast<u32>(bytes));
     }
+  }
+  /// Prefetches the whole chunks of a part of a matrix' row.
+  static HOTGEMM_DEVICE void prefetch_row(u64 address, int bytes) {
+    constexpr u64 kChunk = 16;
+    const u64 begin = address / kChunk * kChunk, end = (address + static_cast<u64>(max_of(bytes, 0))) / kChunk * kChunk;
+    const bool is_aligned = kTraits.vec_d * size_bytes(kElement) == kChunk;  // rows begin at a chunk
+    if (is_aligned && begin < end) ptx::cp_async_bulk_prefetch_l2(begin, static_cast<u32>(end - begin));
   }
   static HOTGEMM_DEVICE u64 place(u64 matrix, i64 ld, Element2d at) {
     return matrix + static_cast<u64>(at.row * ld + at.col) * size_bytes(kElement);

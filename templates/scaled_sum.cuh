@@ -15,7 +15,8 @@ namespace hotgemm {
 template <GemmTraits kTraits>
 struct ScaledSum {
   static constexpr bool kReadsC = kTraits.reads_c;
-  static constexpr bool kMayReadD = kReadsC;  ///< D may be one of the matrices that the op reads
+  static constexpr int kMatrices = kReadsC ? 1 : 0;  ///< that the op reads
+  static constexpr bool kMayReadD = kMatrices > 0;   ///< D may be one of them
   using Sum = typename NumberOf<kTraits.accumulator>::type;
   using Result = typename ResultOf<kTraits.element_d>::type;
 
@@ -27,6 +28,19 @@ struct ScaledSum {
     HOTGEMM_DEVICE Source(const Args&, const Product&) {}
   };
   HOTGEMM_DEVICE ScaledSum(const GemmArgs&, const Source&) {}
+  HOTGEMM_DEVICE Element2d begin_part(Element2d first) const { return first; }
+
+  /// An op that reads matrices beside C is given their elements (MatrixElements), if the caller loads them.
+  struct NoMatrices {
+    template <class Use>
+    HOTGEMM_DEVICE NoMatrices each(Use&&) const {
+      return {};
+    }
+  };
+  template <class T>
+  using Matrices = NoMatrices;
+  template <class Use>
+  HOTGEMM_DEVICE void for_each_matrix(NoMatrices&, Use&&) const {}
 
   /// The element of D at row and column `at`, not yet rounded to its type, from a sum and the element of C.
   static HOTGEMM_DEVICE Result value(const GemmArgs& args, Sum sum, Result c, Element2d at) {
@@ -34,6 +48,9 @@ struct ScaledSum {
     const Result value = scaled<kTraits>(args, sum);
     if constexpr (!kReadsC) return value;
     return plus_c<kTraits>(args, value, c);
+  }
+  static HOTGEMM_DEVICE Result value(const GemmArgs& args, Sum sum, Result c, NoMatrices, Element2d at) {
+    return value(args, sum, c, at);
   }
 
   /// For a D of 16-bit elements: the element at `at` and its right neighbour, packed; or the element below it if the
@@ -46,6 +63,9 @@ struct ScaledSum {
       second = plus_c<kTraits>(args, second, ptx::widen<kTraits.element_d>(static_cast<u16>(c >> 16)));
     }
     return ptx::narrow_pair<kTraits.element_d>(first, second);
+  }
+  static HOTGEMM_DEVICE u32 pair(const GemmArgs& args, Sum low, Sum high, u32 c, NoMatrices, Element2d at) {
+    return pair(args, low, high, c, at);
   }
 };
 

@@ -53,7 +53,7 @@ class DirectEpilogue {
   /// Stores the warp's part of the tile, which begins at `row`, `col` of the product. In a transposed config warps have
   /// columns beside each other, 16 each. Callers count 16 rows for each warp in front, in every config.
   HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kInstructions], int row, int col) const {
-    const Op op(args_, source_);
+    Op op(args_, source_);
     const int warp = kConfig.transposed ? ptx::thread_index() % kWarpgroupThreads / kWarpSize : 0;
     const Element2d origin = {row - warp * WgmmaConfig::kStoreRows,
                               kTraits.epilogue.columns_of_d(col) + warp * WgmmaConfig::kStoreRows};
@@ -62,15 +62,17 @@ class DirectEpilogue {
       constexpr int kExchanged = kExchanges ? kColumns / kExchangedColumns : 0;
       if constexpr (kExchanges) {
 #pragma unroll
-        for (int part = 0; part < kExchanged; ++part) store_bytes(op, accumulators[i], origin, i, part);
+        for (int part = 0; part < kExchanged; ++part)
+          store_bytes(op, accumulators[i], op.begin_part(origin), i, part);
       }
 #pragma unroll
       for (int first = kExchanged * kExchangedColumns / 4; first < kPairs; first += kBatch) {
+        const Element2d at = op.begin_part(origin);
         NumberPair<kTraits.element_d> c[kBatch] = {};
         if constexpr (Op::kReadsC) {
 #pragma unroll
           for (int p = 0; p < kBatch; ++p) {
-            if (first + p < kPairs) c[p] = load_c(place(origin, i, first + p));
+            if (first + p < kPairs) c[p] = load_c(place(at, i, first + p));
           }
         }
 #pragma unroll
@@ -78,10 +80,10 @@ class DirectEpilogue {
           if (first + p >= kPairs) continue;
           const int element = (first + p) * 2;
           if constexpr (kGate == Gate::interleaved) {
-            store_interleaved(op, place(origin, i, first + p), accumulators[i].get(element),
+            store_interleaved(op, place(at, i, first + p), accumulators[i].get(element),
                               accumulators[i].get(element + 1));
           } else {
-            store_pair(op, place(origin, i, first + p), sum_of<kGate>(accumulators[i], element, kHalf),
+            store_pair(op, place(at, i, first + p), sum_of<kGate>(accumulators[i], element, kHalf),
                        sum_of<kGate>(accumulators[i], element + 1, kHalf), c[p]);
           }
         }

@@ -52,6 +52,50 @@ HOTGEMM_DEVICE void clear(Accumulator (&accumulators)[kInstructions]) {
   for (int i = 0; i < kInstructions; ++i) accumulators[i] = {};
 }
 
+/// A thread's part of a piece of C, and of each other matrix that the op reads. All come by way of the piece's buffer;
+/// the last one stays there, and `fetch` loads it part by part, because the accumulators leave few registers.
+template <class Sink, class Op>
+class MatrixPieces {
+  using Pairs = typename Sink::Pairs;
+
+ public:
+  HOTGEMM_DEVICE MatrixPieces(const Sink& sink, const Op& op, const GemmArgs& args, const WgmmaPiece& piece) {
+    for_each(op, args, [&](int number, Pairs& pairs, u64 matrix, i64 ld) {
+      if (number > 0) Sink::sync();  // the lanes that share the buffer have loaded the matrix before
+      sink.copy(piece, matrix, ld);
+      if (is_last(number)) return;
+#pragma unroll
+      for (int part = 0; part < Sink::parts(piece); ++part) sink.fetch(pairs, piece, part);
+    });
+  }
+
+  /// Called before the elements of a part, 16 columns or rows, are used.
+  HOTGEMM_DEVICE void fetch(const Sink& sink, const Op& op, const GemmArgs& args, const WgmmaPiece& piece, int part) {
+    for_each(op, args, [&](int number, Pairs& pairs, u64, i64) {
+      if (is_last(number)) sink.fetch(pairs, piece, part);
+    });
+  }
+  HOTGEMM_DEVICE const Pairs& c() const { return c_; }
+  /// What `of` makes of the Pairs of each matrix beside C.
+  template <class Of>
+  HOTGEMM_DEVICE auto each(Of&& of) const {
+    return matrices_.each(of);
+  }
+
+ private:
+  static constexpr bool is_last(int number) { return number == Op::kMatrices - 1; }
+  /// Calls use(number, pairs, address, leading dimension) for each matrix.
+  template <class Use>
+  HOTGEMM_DEVICE void for_each(const Op& op, const GemmArgs& args, Use&& use) {
+    int number = 0;
+    if constexpr (Op::kReadsC) use(number++, c_, args.c, args.ldc);
+    op.for_each_matrix(matrices_, [&](Pairs& pairs, u64 matrix, i64 ld) { use(number++, pairs, matrix, ld); });
+  }
+
+  Pairs c_ = {};
+  typename Op::template Matrices<Pairs> matrices_;
+};
+
 /// Each warp stores its rows by itself, at most 64 columns of 16-bit elements at a time.
 template <GemmTraits kTraits, WgmmaConfig kConfig, class Op, class ResultSink>
 class WgmmaEpilogue {
@@ -85,12 +129,13 @@ class WgmmaEpilogue {
 
   /// Stores the warp's 16 rows of each 64 rows of the tile. They begin at `row`, `first_col` of the product.
   HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kBlocks], int row, int first_col) const {
-    const Op op(args_, source_);
+    Op op(args_, source_);
     const int col = kTraits.epilogue.columns_of_d(first_col);
 #pragma unroll
     for (int i = 0; i < kBlocks * kPieces; ++i) {
       const int first = i % kPieces * kPieceColumns;
       const int begin = kOverlaps ? min_of(first, kColumns - kPieceColumns) : first;
+      const Element2d at = op.begin_part({row + i / kPieces * kWgmmaM, col + begin});
       store_piece(op, accumulators[i / kPieces], begin,
                   {.number = i,
                    .buffer = sink_.buffer(i),
@@ -98,8 +143,8 @@ class WgmmaEpilogue {
                    .stored = first - begin,
                    .rows = WgmmaConfig::kStoreRows,
                    .begin = begin,
-                   .row = row + i / kPieces * kWgmmaM,
-                   .col = col + begin});
+                   .row = at.row,
+                   .col = at.col});
     }
     sink_.end_tile();
   }
@@ -108,23 +153,26 @@ class WgmmaEpilogue {
   /// Stores the piece that begins at column `begin` of the accumulator.
   HOTGEMM_DEVICE void store_piece(const Op& op, const Accumulator& accumulator, int begin,
                                   const WgmmaPiece& piece) const {
-    sink_.open(piece, Op::kReadsC);
-    typename Sink::Pairs c = {};
-    if constexpr (Op::kReadsC) c = sink_.load_c(piece);
-    if constexpr (WgmmaConfig::has_wide_d(kTraits)) {
-      put_wide(op, accumulator, begin, piece, c);
-    } else if constexpr (kGate == Gate::interleaved) {
+    if constexpr (kGate == Gate::interleaved) {
+      sink_.open(piece, Op::kReadsC);
       put_interleaved(op, accumulator, begin, piece);
     } else {
-      put(op, accumulator, begin, piece, c);
+      sink_.open(piece, Op::kMayReadD);
+      MatrixPieces<Sink, Op> matrices(sink_, op, args_, piece);
+      if constexpr (WgmmaConfig::has_wide_d(kTraits)) {
+        put_wide(op, accumulator, begin, piece, matrices);
+      } else {
+        put(op, accumulator, begin, piece, matrices);
+      }
     }
     sink_.close(piece);
   }
 
   HOTGEMM_DEVICE void put(const Op& op, const Accumulator& accumulator, int begin, const WgmmaPiece& piece,
-                          const typename Sink::Pairs& c) const {
+                          MatrixPieces<Sink, Op>& matrices) const {
 #pragma unroll
     for (int group = 0; group < div_up(piece.cols, 16); ++group) {
+      matrices.fetch(sink_, op, args_, piece, group);
       u32 pairs[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
@@ -133,9 +181,11 @@ class WgmmaEpilogue {
         const int element = (begin + column) / 2 + i % 2 * 2;
         const Element2d in_block = accumulator_element(lane_, i % 2 * 2);
         const Element2d at = {piece.row + in_block.row, piece.col + column + in_block.col};
-        pairs[i] = column < piece.cols ? op.pair(args_, sum_of<kGate>(accumulator, element, kHalf),
-                                                 sum_of<kGate>(accumulator, element + 1, kHalf), c.at[group][i], at)
-                                       : 0;
+        pairs[i] = column < piece.cols
+                       ? op.pair(args_, sum_of<kGate>(accumulator, element, kHalf),
+                                 sum_of<kGate>(accumulator, element + 1, kHalf), matrices.c().at[group][i],
+                                 matrices.each([&](const auto& all) { return all.at[group][i]; }), at)
+                       : 0;
       }
       sink_.put(piece, group, pairs);
     }
@@ -175,10 +225,11 @@ class WgmmaEpilogue {
 
   /// The same for elements of 32 bits. In each step a lane takes one of two groups of eight columns (WideStaging).
   HOTGEMM_DEVICE void put_wide(const Op& op, const Accumulator& accumulator, int begin, const WgmmaPiece& piece,
-                               const typename Sink::Pairs& c) const {
+                               MatrixPieces<Sink, Op>& matrices) const {
     const bool goes_ahead = sink_.staging().goes_ahead();
 #pragma unroll
     for (int step = 0; step < kPieceColumns / 8; ++step) {
+      matrices.fetch(sink_, op, args_, piece, step);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int here = begin / 2 + step * 4 + half * 2, ahead = begin / 2 + (step ^ 2) * 4 + half * 2;
@@ -188,8 +239,11 @@ class WgmmaEpilogue {
         const Element2d at = {piece.row + in_block.row, piece.col + group * 8 + in_block.col};
         sink_.put(piece, step, half,
                   NumberPair<kTraits.element_d>{
-                      op.value(args_, chosen(accumulator, goes_ahead, here, ahead), c.at[step][half].low, at),
-                      op.value(args_, chosen(accumulator, goes_ahead, here + 1, ahead + 1), c.at[step][half].high,
+                      op.value(args_, chosen(accumulator, goes_ahead, here, ahead), matrices.c().at[step][half].low,
+                               matrices.each([&](const auto& all) { return all.at[step][half].low; }), at),
+                      op.value(args_, chosen(accumulator, goes_ahead, here + 1, ahead + 1),
+                               matrices.c().at[step][half].high,
+                               matrices.each([&](const auto& all) { return all.at[step][half].high; }),
                                {at.row, at.col + 1})});
       }
     }

@@ -3,7 +3,7 @@
 // The sinks of family `wgmma`, which store the results of a warp to D.
 //
 // A sink is a class with the public members of LaneSink. The epilogue calls, for each piece of a warp's part of the
-// tile: buffer; open; load_c if the op reads C; put for each 16 columns; close. It calls end_tile after the last piece.
+// tile: buffer; open; copy and fetch for each matrix that the op reads (MatrixPieces); put for each 16 columns; close. It calls end_tile after the last piece.
 // A kernel calls prefetch_maps at its start and drain at its end.
 
 #include "ptx/bulk_copy.hpp"
@@ -41,12 +41,17 @@ class LaneSink {
 
   /// The address of piece `number`'s buffer.
   HOTGEMM_DEVICE u32 buffer(int number) const { return staging_.buffer(number); }
-  /// Waits until the warp may write to the piece's buffer. `reads_c` is true if load_c follows.
-  HOTGEMM_DEVICE void open(const WgmmaPiece& piece, bool reads_c) const {
+  /// Waits until the warp may write to the piece's buffer. `copies` is true if copy follows.
+  HOTGEMM_DEVICE void open(const WgmmaPiece& piece, bool copies) const {
     static_cast<void>(piece);
-    if (Staging::kBuffers == 1 || reads_c || kJoinsPieces) staging_.sync();  // the lanes have read the buffer
+    if (Staging::kBuffers == 1 || copies || kJoinsPieces) staging_.sync();  // the lanes have read the buffer
   }
-  HOTGEMM_DEVICE Pairs load_c(const WgmmaPiece& piece) const { return staging_.load_c(piece); }
+  HOTGEMM_DEVICE void copy(const WgmmaPiece& piece, u64 matrix, i64 ld) const { staging_.copy(piece, matrix, ld); }
+  static constexpr int parts(const WgmmaPiece& piece) { return Staging::parts(piece); }
+  HOTGEMM_DEVICE void fetch(Pairs& pairs, const WgmmaPiece& piece, int part) const {
+    staging_.fetch(pairs, piece, part);
+  }
+  static HOTGEMM_DEVICE void sync() { Staging::sync(); }
   /// Takes the 16 columns of the piece from column `group` * 16 on.
   HOTGEMM_DEVICE void put(const WgmmaPiece& piece, int group, const u32 (&pairs)[4]) const {
     staging_.put(piece, group, pairs);
@@ -95,8 +100,8 @@ class BulkSink {
   static HOTGEMM_DEVICE void drain() { ptx::cp_async_bulk_wait_group_read<0>(); }
 
   HOTGEMM_DEVICE u32 buffer(int number) const { return staging_.buffer(number); }
-  HOTGEMM_DEVICE void open(const WgmmaPiece& piece, bool reads_c) const {
-    static_cast<void>(reads_c);
+  HOTGEMM_DEVICE void open(const WgmmaPiece& piece, bool copies) const {
+    static_cast<void>(copies);
     // With two buffers, this buffer was last used for the piece before the previous one. The exception is the first
     // piece of a tile if tiles have an odd number of pieces: the previous tile ended with the same buffer.
     const bool follows_itself = piece.number == 0 && kPieces % 2 != 0;
@@ -104,7 +109,12 @@ class BulkSink {
     if (staging_.lane() == 0 && !follows_itself) ptx::cp_async_bulk_wait_group_read<kBuffers - 1>();
     staging_.sync();  // the copy engine has read the buffer
   }
-  HOTGEMM_DEVICE Pairs load_c(const WgmmaPiece& piece) const { return staging_.load_c(piece); }
+  HOTGEMM_DEVICE void copy(const WgmmaPiece& piece, u64 matrix, i64 ld) const { staging_.copy(piece, matrix, ld); }
+  static constexpr int parts(const WgmmaPiece& piece) { return Staging::parts(piece); }
+  HOTGEMM_DEVICE void fetch(Pairs& pairs, const WgmmaPiece& piece, int part) const {
+    staging_.fetch(pairs, piece, part);
+  }
+  static HOTGEMM_DEVICE void sync() { Staging::sync(); }
   HOTGEMM_DEVICE void put(const WgmmaPiece& piece, int group, const u32 (&pairs)[4]) const {
     staging_.put(piece, group, pairs);
   }

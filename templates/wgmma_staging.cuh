@@ -20,7 +20,7 @@ template <GemmTraits kTraits, WgmmaConfig kConfig>
 class WgmmaStaging {
   static constexpr int kRows = WgmmaConfig::kStoreRows;
   static constexpr int kElementBytes = size_bytes(kTraits.element_d);
-  /// Elements that a lane moves at once: of C to a buffer, or of a buffer to D whose rows begin at 16 bytes. WgmmaWords
+  /// Elements that a lane moves at once: of a matrix to a buffer, or of a buffer to D whose rows begin at 16 bytes. WgmmaWords
   /// stores any other D.
   static constexpr int kVector = kTraits.vec_d * kElementBytes == kChunkBytes ? kTraits.vec_d
                                  : kTraits.vec_d == 1                         ? 1
@@ -53,17 +53,19 @@ class WgmmaStaging {
     ptx::stmatrix_x4(matrix_row(piece.buffer, group * 16), pairs);
   }
 
-  /// Loads the piece's part of C by way of the piece's buffer. Elements outside of the matrix are zeros.
-  HOTGEMM_DEVICE Pairs load_c(const WgmmaPiece& piece) const {
-    const int cols = piece.cols;
-    copy_c(piece);
-    ptx::bar_warp_sync(~0u);
-    Pairs c = {};
-#pragma unroll
-    for (int group = 0; group < cols / 16; ++group) ptx::ldmatrix_x4(c.at[group], matrix_row(piece.buffer, group * 16));
-    if (cols % 16 != 0) load_last_columns(c.at[cols / 16], piece.buffer, cols);
-    ptx::bar_warp_sync(~0u);
-    return c;
+  /// Copies the piece's part of a matrix of D's sizes to the piece's buffer. Elements outside of the matrix become zeros.
+  HOTGEMM_DEVICE void copy(const WgmmaPiece& piece, u64 matrix, i64 ld) const {
+    copy_rows(piece, matrix, ld);
+    sync();
+  }
+  static constexpr int parts(const WgmmaPiece& piece) { return div_up(piece.cols, 16); }
+  /// Loads 16 columns of it, from column `part` * 16 on.
+  HOTGEMM_DEVICE void fetch(Pairs& pairs, const WgmmaPiece& piece, int part) const {
+    // The buffer may hold only eight columns there. Then the same two matrices are loaded twice.
+    const bool is_half = piece.cols - part * 16 < 16;
+    ptx::ldmatrix_x4(pairs.at[part], is_half ? in_buffer(piece.buffer, lane_ % 16, piece.cols - 8)
+                                             : matrix_row(piece.buffer, part * 16));
+    ptx::bar_warp_sync(~0u);  // put overwrites what all lanes have loaded
   }
 
   /// Stores the part of a piece that lies inside D, whose rows may begin at any element.
@@ -127,8 +129,8 @@ class WgmmaStaging {
   HOTGEMM_DEVICE static u32 in_buffer(u32 buffer, int row, int col) {
     return buffer + swizzled_offset((row * kPieceColumns + col) * kElementBytes, WgmmaConfig::kStoreRowBytes);
   }
-  /// Copies the warp's rows of C to the piece's buffer. Elements outside of the matrix become zeros.
-  HOTGEMM_DEVICE void copy_c(const WgmmaPiece& piece) const {
+  /// Copies the warp's rows of a matrix to the piece's buffer.
+  HOTGEMM_DEVICE void copy_rows(const WgmmaPiece& piece, u64 matrix, i64 ld) const {
     const int cols = piece.cols, row = piece.row, col = piece.col;
 #pragma unroll 4
     for (int pass = 0; pass < passes(cols); ++pass) {
@@ -136,12 +138,12 @@ class WgmmaStaging {
       if (is_uneven(cols) && at.row >= kRows) continue;
       if (kConfig.transposed && at.row >= piece.rows) continue;
       const int valid = row + at.row < args_.m ? max_of(0, min_of(kVector, args_.n - col - at.col)) : 0;
-      const u64 c = valid > 0 ? element_address(args_.c, args_.ldc, row + at.row, col + at.col) : args_.c;
+      const u64 from = valid > 0 ? element_address(matrix, ld, row + at.row, col + at.col) : matrix;
       const u32 shared = in_buffer(piece.buffer, at.row, at.col);
       if constexpr (kVector > 1) {
-        ptx::cp_async<kVector * kElementBytes>(shared, c, valid * kElementBytes);
+        ptx::cp_async<kVector * kElementBytes>(shared, from, valid * kElementBytes);
       } else {
-        ptx::st_shared_b16(shared, valid > 0 ? ptx::ld_global_b16(c) : static_cast<u16>(0));
+        ptx::st_shared_b16(shared, valid > 0 ? ptx::ld_global_b16(from) : static_cast<u16>(0));
       }
     }
     if constexpr (kVector > 1) {
@@ -155,11 +157,6 @@ class WgmmaStaging {
   /// eight columns, then the same rows of the next eight columns.
   HOTGEMM_DEVICE u32 matrix_row(u32 buffer, int col) const {
     return in_buffer(buffer, lane_ % 16, col + lane_ / 16 * 8);
-  }
-  /// Loads the last eight columns of C. The buffer holds no columns after them, so the same two matrices are loaded
-  /// twice.
-  HOTGEMM_DEVICE void load_last_columns(u32 (&c)[4], u32 buffer, int cols) const {
-    ptx::ldmatrix_x4(c, in_buffer(buffer, lane_ % 16, cols - 8));
   }
 
   // ---- between buffer and global memory: vectors, neighbouring lanes along the row ----

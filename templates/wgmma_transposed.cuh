@@ -57,19 +57,19 @@ class TransposedStaging : public WgmmaStaging<kTraits, kConfig> {
     ptx::stmatrix_x4_trans(matrix_row(piece, group, this->lane() / 16 * 8), pairs);
   }
 
-  /// Loads the part of C that belongs to this warp's accumulators.
-  HOTGEMM_DEVICE Pairs load_c(const WgmmaPiece& piece) const {
-    this->copy_c(piece);
-    sync();  // all warps have copied their rows of C
-    Pairs c = {};
-#pragma unroll
-    for (int group = 0; group < div_up(rows(piece.number), kRows); ++group) {
-      // If eight rows are left, the buffer has no C after them, so the same two matrices are loaded twice.
-      const bool is_half = rows(piece.number) - group * kRows < kRows;
-      ptx::ldmatrix_x4_trans(c.at[group], matrix_row(piece, group, is_half ? 0 : this->lane() / 16 * 8));
-    }
-    ptx::bar_warp_sync(~0u);  // the warp overwrites only elements that it has loaded itself
-    return c;
+  /// Copies the piece's part of a matrix to the buffers of all warps.
+  HOTGEMM_DEVICE void copy(const WgmmaPiece& piece, u64 matrix, i64 ld) const {
+    Base::copy_rows(piece, matrix, ld);
+    sync();  // all warps have copied their rows
+  }
+  static constexpr int parts(const WgmmaPiece& piece) { return div_up(rows(piece.number), kRows); }
+  /// Loads the part of 16 rows of it that belongs to this warp's accumulators. The warp overwrites only elements that it
+  /// has loaded itself.
+  HOTGEMM_DEVICE void fetch(Pairs& pairs, const WgmmaPiece& piece, int part) const {
+    // If eight rows are left, the buffer has no rows after them, so the same two matrices are loaded twice.
+    const bool is_half = rows(piece.number) - part * kRows < kRows;
+    ptx::ldmatrix_x4_trans(pairs.at[part], matrix_row(piece, part, is_half ? 0 : this->lane() / 16 * 8));
+    ptx::bar_warp_sync(~0u);
   }
 
  private:
@@ -120,10 +120,11 @@ class TransposedEpilogue {
 
   /// Stores the consumer's part of the tile. The first rows that this warp stores begin at `row`, `col` of D.
   HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kInstructions], int row, int col) const {
-    const Op op(args_, source_);
+    Op op(args_, source_);
 #pragma unroll
     for (int i = 0; i < kInstructions * Staging::kPiecesBelow; ++i) {
       const int beside = i / Staging::kPiecesBelow;
+      const Element2d at = op.begin_part({row + Staging::first_row(i), col + beside * kWgmmaM});
       store_piece(op, accumulators[beside],
                   {.number = i,
                    .buffer = sink_.buffer(i),
@@ -131,20 +132,20 @@ class TransposedEpilogue {
                    .stored = 0,
                    .rows = Staging::rows(i) - Staging::warp() * WgmmaConfig::kStoreRows,
                    .begin = beside * kWgmmaM,
-                   .row = row + Staging::first_row(i),
-                   .col = col + beside * kWgmmaM});
+                   .row = at.row,
+                   .col = at.col});
     }
     sink_.end_tile();
   }
 
  private:
   HOTGEMM_DEVICE void store_piece(const Op& op, const Accumulator& accumulator, const WgmmaPiece& piece) const {
-    sink_.open(piece, Op::kReadsC);
-    typename Sink::Pairs c = {};
-    if constexpr (Op::kReadsC) c = sink_.load_c(piece);
+    sink_.open(piece, Op::kMayReadD);
+    MatrixPieces<Sink, Op> matrices(sink_, op, args_, piece);
     const int rows = Staging::rows(piece.number);
 #pragma unroll
     for (int group = 0; group < div_up(rows, 16); ++group) {
+      matrices.fetch(sink_, op, args_, piece, group);
       u32 pairs[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
@@ -153,8 +154,10 @@ class TransposedEpilogue {
         const Element2d in_block = accumulator_element(lane_, i % 2 * 2);  // of the transposed tile
         const Element2d at = {piece.row + row + in_block.col - Staging::warp() * WgmmaConfig::kStoreRows,
                               piece.col + Staging::warp() * 16 + in_block.row};
-        pairs[i] =
-            row < rows ? op.pair(args_, accumulator.get(element), accumulator.get(element + 1), c.at[group][i], at) : 0;
+        pairs[i] = row < rows
+                       ? op.pair(args_, accumulator.get(element), accumulator.get(element + 1), matrices.c().at[group][i],
+                                 matrices.each([&](const auto& all) { return all.at[group][i]; }), at)
+                       : 0;
       }
       sink_.put(piece, group, pairs);
     }

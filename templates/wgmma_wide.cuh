@@ -38,23 +38,16 @@ class WideStaging : public WgmmaStaging<kTraits, kConfig> {
     ptx::st_shared_v2_b32(place(piece, step, half), {bits_of_number(pair.low), bits_of_number(pair.high)});
   }
 
-  /// Loads the piece's part of C by way of the piece's buffer. Elements outside of the matrix are zeros.
-  HOTGEMM_DEVICE Pairs load_c(const WgmmaPiece& piece) const {
-    this->copy_c(piece);
-    ptx::bar_warp_sync(~0u);
-    Pairs c = {};
+  static constexpr int parts(const WgmmaPiece&) { return kSteps; }
+  /// Loads the pairs of a step from the piece's buffer, where `copy` has brought a matrix.
+  HOTGEMM_DEVICE void fetch(Pairs& pairs, const WgmmaPiece& piece, int step) const {
 #pragma unroll
-    for (int step = 0; step < kSteps; ++step) {
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        if (group(step) * 8 >= piece.cols) continue;
-        const u32 from = place(piece, step, half);
-        c.at[step][half] = {number_of<kTraits.element_d>(ptx::ld_shared_b32(from)),
-                            number_of<kTraits.element_d>(ptx::ld_shared_b32(from + 4))};
-      }
+    for (int half = 0; half < 2; ++half) {
+      if (group(step) * 8 >= piece.cols) continue;
+      const u32 from = place(piece, step, half);
+      pairs.at[step][half] = {number_of<kTraits.element_d>(ptx::ld_shared_b32(from)),
+                              number_of<kTraits.element_d>(ptx::ld_shared_b32(from + 4))};
     }
-    ptx::bar_warp_sync(~0u);
-    return c;
   }
 
  private:

@@ -34,6 +34,9 @@ constexpr double kShortUs = 60;
 /// problems power binds, of which the model's times know nothing: picks that declined by 1.1 to 1.15 ran at 0.98.
 constexpr double kMostDecline = 1.15, kMostDeclineOfShort = 1.1;
 
+/// The time of an anchor relative to a recorded pick for which the model expects as much.
+constexpr double kAnchorRegret = 1.03;
+
 /// The name of a GPU that no record names.
 constexpr const char* kUnknownGpu = "a GPU without records";
 
@@ -117,6 +120,32 @@ std::vector<Choice> from_neighbours(const Workload& like, const Workload& proble
   }
   std::ranges::stable_sort(choices, {}, [&](const Choice& c) { return predict_us(c.config, problem, device); });
   return choices;
+}
+
+/// Ranks choices for a problem with an epilogue. Records tell how fast bare kernels are: a recorded pick is taken for as
+/// fast as the best choice. The model tells what the epilogue adds to each.
+void rank_fused(std::vector<Choice>& choices, const Workload& problem, const DeviceInfo& device) {
+  struct Expected {
+    Choice choice;
+    double bare_us, us;
+  };
+  const Workload bare = without_epilogue(problem);
+  std::vector<Expected> all;
+  double least_bare_us = std::numeric_limits<double>::infinity();
+  for (Choice& c : choices) {
+    const double bare_us = predict_us(c.config, bare, device), us = predict_us(c.config, problem, device);
+    least_bare_us = std::min(least_bare_us, bare_us);
+    all.push_back({std::move(c), bare_us, us});
+  }
+  for (Expected& e : all) {
+    const double added = e.us - e.bare_us, most = least_bare_us * kAnchorRegret;
+    e.us = added + (e.choice.origin == Origin::tuned      ? least_bare_us
+                    : e.choice.origin == Origin::nearest ? std::min(e.bare_us, most)
+                                                         : e.bare_us * kAnchorRegret);
+  }
+  std::ranges::stable_sort(all, {}, &Expected::us);
+  choices.clear();
+  for (Expected& e : all) choices.push_back(std::move(e.choice));
 }
 
 int sm_count_of(const GpuQuery& query, const DeviceInfo& nominal) {
@@ -231,6 +260,7 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
   if (choices.empty()) {
     throw Error(ErrorCode::not_supported, "no kernel computes " + to_string(asked) + " on " + arch);
   }
+  if (problem.epilogue != Epilogue{}) rank_fused(choices, problem, device);
   std::erase_if(choices, [&](const Choice& c) {
     return !launch_shape(c.config, traits_of(problem, c.launch))
                 .fits(problem.m, problem.n, problem.k, problem.batch, problem.groups);

@@ -8,6 +8,7 @@
 #include "config/sm_limit.hpp"
 #include "config/traits.hpp"
 #include "config/work.hpp"
+#include "plan/epilogue_work.hpp"
 #include "plan/wgmma_model.hpp"
 
 #include <algorithm>
@@ -141,7 +142,7 @@ SmBlocks spread(double tiles, const DeviceInfo& device, int resident) {
 /// Microseconds that the SMs need, from the start of the first block to the last store.
 template <class Config>
 double compute_us(const Config& c, const Workload& problem, const DeviceInfo& device, int resident, int /*splits*/,
-                  const WgmmaModel&) {
+                  const WgmmaModel&, const Epilogue& /*epilogue*/) {
   const GemmTraits traits = traits_of(problem);
   const ArchRates& rates = arch_rates(device.arch);
   const double tiles = ceil_div(static_cast<double>(problem.m), c.block_m) *
@@ -157,8 +158,8 @@ double compute_us(const Config& c, const Workload& problem, const DeviceInfo& de
 }
 
 double compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident, int splits,
-                  const WgmmaModel& model) {
-  return wgmma_compute_us(c, problem, device, resident, splits, model);
+                  const WgmmaModel& model, const Epilogue& epilogue) {
+  return wgmma_compute_us(c, problem, device, resident, splits, model, epilogue);
 }
 
 /// Microseconds after the last product and the last byte from DRAM, in which blocks add parts of a sum.
@@ -227,19 +228,23 @@ double read_share(const KernelConfig& config) {
 /// predict_us for a GPU on all of whose SMs the kernel runs, with at most `resident` blocks on each.
 double predict_us(const KernelConfig& config, const Workload& asked, const DeviceInfo& device, int resident,
                   const WgmmaModel& model) {
-  // The model is of the bare product; a batch in place of groups may have no kernels with their epilogue.
+  // The model is of the bare product, and adds the work of the epilogue; a batch in place of groups may have no kernels
+  // with their epilogue.
   const Workload problem = without_epilogue(with_uniform_groups(repacked(asked, config)));
   const int splits = best_splits(config, problem, device, resident, model);
-  const auto compute = [&](const auto& c) { return compute_us(c, problem, device, resident, splits, model); };
+  const auto compute = [&](const auto& c) { 
+    return compute_us(c, problem, device, resident, splits, model, asked.epilogue);
+  };
   const auto reduce = [&](const auto& c) { return reduce_us(c, problem, device, resident, splits, model); };
   const double sm_us = std::visit(compute, config), sum_us = std::visit(reduce, config);
 
+  const int matrices = (problem.hints.beta_is_zero ? 1 : 2) + epilogue_work(asked.epilogue).matrices;  // of D's sizes
   // Each operand comes from DRAM at least once. With few waves in flight, rows of tiles are read again.
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
   const double bytes =
       static_cast<double>(problem.batch) * (m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) +
-                                            m * static_cast<double>(columns_of_d(problem)) *
-                                                size_bytes(problem.types.d) * (problem.hints.beta_is_zero ? 1 : 2));
+                                            m * static_cast<double>(columns_of_d(asked)) *
+                                                size_bytes(problem.types.d) * matrices);
   const double dram_us =
       bytes / (device.dram_gbps * 0.85e3 * read_share(config)) + repeated_us(config, problem, device, model);
   const double unhidden = unhidden_share(config, problem, device, resident, sum_us);

@@ -2,6 +2,7 @@
 
 #include "config/launch_config.hpp"
 #include "config/traits.hpp"
+#include "plan/epilogue_work.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -118,18 +119,25 @@ double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& 
          waits + promotion_cycles(c, waves);
 }
 
-/// Cycles from the last product of a tile to its last store, by `warpgroups` together.
-double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, double warpgroups, const WgmmaModel& model) {
-  const double bytes = static_cast<double>(c.block_m) * t.epilogue.columns_of_d(c.block_n) * size_bytes(t.element_d) *
-                       (t.reads_c ? 2 : 1);
-  return bytes / (model.store_bytes * std::min(1.0, warpgroups / 2)) + model.epilogue_cycles +
+/// Cycles from the last product of a tile to its last store, by `warpgroups` together. A warp copies matrices piece by
+/// piece, and waits for each copy.
+double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue, double warpgroups,
+                       const WgmmaModel& model) {
+  const EpilogueWork work = epilogue_work(epilogue);
+  const double columns = epilogue.columns_of_d(c.block_n), elements = c.block_m * columns;
+  const double bytes = elements * size_bytes(t.element_d) * (1 + (t.reads_c ? 1 : 0) + work.matrices);
+  const double share = std::min(1.0, warpgroups / 2);
+  const double pieces =
+      static_cast<double>(c.consumer_m()) / kWgmmaM * ceil_div(epilogue.columns_of_d(c.consumer_n()), c.store_cols(t));
+  return bytes / (model.store_bytes * share) + elements * work.instructions / (model.fused_slots * share) +
+         work.matrices * pieces * model.matrix_cycles + model.epilogue_cycles +
          (c.transposed ? model.exchange_cycles : 0);
 }
 
 }  // namespace
 
 double wgmma_compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident,
-                        int splits, const WgmmaModel& model) {
+                        int splits, const WgmmaModel& model, const Epilogue& epilogue) {
   const GemmTraits traits = traits_of(problem);
   const Waves waves = waves_of(c, problem, device, resident, splits);
   const double k_tiles = ceil_div(ceil_div(static_cast<double>(problem.k), c.block_k), splits);
@@ -138,15 +146,15 @@ double wgmma_compute_us(const WgmmaConfig& c, const Workload& problem, const Dev
       c.loaders > 0 ? model.loader_cycles : model.block_cycles + (c.one_tile ? 0 : model.producer_cycles);
   const double start = block + (c.cluster() > 1 ? model.cluster_cycles : 0);
   double cycles = 0;
-  const double epilogue = c.split_k ? 0 : epilogue_cycles(c, traits, c.readers(), model) / waves.concurrent;
+  const double store = c.split_k ? 0 : epilogue_cycles(c, traits, epilogue, c.readers(), model) / waves.concurrent;
   if (c.ping_pong) {
     // The products of one consumer run while the other stores. Nothing hides the store of the last tile.
-    cycles = start + waves.busiest * std::max(products, (products + epilogue) / 2) + epilogue;
+    cycles = start + waves.busiest * std::max(products, (products + store) / 2) + store;
   } else {
     const double blocks =
         c.one_tile || c.split_k ? waves.busiest / waves.concurrent : 1;  // blocks that run one after another
     const double gap = model.tile_cycles / waves.concurrent;
-    cycles = blocks * start + (blocks - 1) * model.turnover_cycles + waves.busiest * (products + epilogue + gap) - gap;
+    cycles = blocks * start + (blocks - 1) * model.turnover_cycles + waves.busiest * (products + store + gap) - gap;
   }
   return cycles / device.clock_mhz;
 }

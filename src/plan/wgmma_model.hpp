@@ -42,6 +42,8 @@ struct WgmmaModel {
   double store_bytes = 64;            ///< rate of storing D and loading C, by two warpgroups
   double epilogue_cycles = 100;       ///< from the last product to the first store
   double exchange_cycles = 150;       ///< the same, in addition, if the warps of a consumer exchange elements
+  double matrix_cycles = 500;         ///< from the copies of a piece of another matrix than D to its use
+  double fused_slots = 100;           ///< instructions of an epilogue in a clock, of all lanes of two warpgroups
 
   // The sum of the parts of a divided k (templates/wgmma_split.cuh).
   double slot_bytes = 21;         ///< rate of writing a slot, and of reading as much
@@ -84,6 +86,8 @@ inline constexpr WgmmaConstant kWgmmaConstants[] = {
     {"store_bytes", &WgmmaModel::store_bytes},
     {"epilogue_cycles", &WgmmaModel::epilogue_cycles},
     {"exchange_cycles", &WgmmaModel::exchange_cycles},
+    {"matrix_cycles", &WgmmaModel::matrix_cycles},
+    {"fused_slots", &WgmmaModel::fused_slots},
     {"slot_bytes", &WgmmaModel::slot_bytes},
     {"arrive_cycles", &WgmmaModel::arrive_cycles},
     {"repeated_bytes", &WgmmaModel::repeated_bytes},
@@ -92,9 +96,10 @@ static_assert(std::size(kWgmmaConstants) * sizeof(double) == sizeof(WgmmaModel),
 
 /// The predicted microseconds that the SMs need for `problem`, from the start of the first block to the last store. The
 /// model adds the launch and the DRAM limit, as for every family (model.hpp). `resident` is the number of blocks that
-/// an SM holds at once, `splits` the number of parts of k; their sum is not included.
+/// an SM holds at once, `splits` the number of parts of k; their sum is not included. `problem` has no epilogue; its
+/// stores take as long as those with `epilogue`.
 double wgmma_compute_us(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device, int resident,
-                        int splits = 1, const WgmmaModel& model = {});
+                        int splits = 1, const WgmmaModel& model = {}, const Epilogue& epilogue = {});
 
 /// The predicted microseconds for the sum of the parts, after the products of the slowest block. 0 for a config whose
 /// blocks do not divide k.

@@ -66,6 +66,11 @@ HOTGEMM_DEVICE u64 unchanged_from_here(u64 address) {
   HOTGEMM_PTX("" : "+l"(address)::"memory");
   return address;
 }
+/// Emits no instruction. What the compiler derives from the result is computed after this point, and not kept before.
+HOTGEMM_DEVICE int number_from_here(int number) {
+  HOTGEMM_PTX("" : "+r"(number));
+  return number;
+}
 /// Loads under a predicate, zero if `condition` is false, of memory that does not change from unchanged_from_here on:
 /// the compiler may use one load several times.
 HOTGEMM_DEVICE u32 ld_global_unchanged_u16_if(u64 address, bool condition) {

@@ -300,6 +300,14 @@ constexpr int scale_registers(const WgmmaConfig& c, const GemmTraits& t) {
   const int factors = c.transposed ? c.instruction_n() / 4 : 2 * c.halves(t) * c.scale_columns(t);
   return c.one_tile ? 2 * factors : factors;
 }
+/// The registers for the operations of an epilogue, besides those of the bare product. Where D goes through buffers,
+/// matrices do, too, and the last one stays there until its elements are used (MatrixPieces).
+constexpr int fused_registers(const WgmmaConfig& c, const GemmTraits& t) {
+  if (!t.is_fused() || c.split_k || c.stores_directly(t) || t.epilogue.gate == Gate::interleaved)
+    return epilogue_registers(t);
+  const int held = max_of(t.epilogue.matrices_read() - 1, 0);  // those of C are counted for the bare product
+  return 16 * held + (t.epilogue.aux ? 8 : 0) + (t.epilogue.has_function() ? 16 : 0);
+}
 /// True if there is such an instruction: that for s8 has fewer widths.
 constexpr bool has_instruction(const WgmmaConfig& c, const GemmTraits& t) {
   const int n = c.instruction_n();
@@ -386,7 +394,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   const int of_integers = t.accumulator == DType::s32 && !c.has_wide_d(t) ? (t.reads_c ? 28 : 12) : 0;
   const int of_conversions = max_of(of_integers, c.has_byte_d(t) ? 8 : 0);
   const int others = (c.stores_in_bulk(t) ? (t.reads_c ? 48 : 32) : (t.reads_c ? 72 : 40)) +
-                     (c.transposed && t.reads_c ? 8 : 0) + of_conversions + epilogue_registers(t);
+                     (c.transposed && t.reads_c ? 8 : 0) + of_conversions + fused_registers(c, t);
   // The sums of a k-tile have left their registers when D is stored.
   const int multiplying = c.accumulator_registers(t) + 32 + scale_registers(c, t);
   const int storing = c.accumulator_registers(t) - (c.promote ? instruction : 0) + others;

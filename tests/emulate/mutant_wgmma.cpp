@@ -28,6 +28,7 @@ constexpr GemmTraits kTf32{.element = DType::tf32, .element_d = DType::f32, .op_
 constexpr GemmTraits kWideD{.element_d = DType::f32, .op_a = Op::n, .op_b = Op::n, .vec_d = 1};
 
 constexpr GemmTraits kResidual{.op_a = Op::n, .op_b = Op::t, .epilogue = {.bias = Bias::per_column, .residual = true}};
+constexpr GemmTraits kTwoMatrices{.op_a = Op::n, .op_b = Op::t, .epilogue = {.activation = Activation::drelu, .residual = true}};
 constexpr GemmTraits kByteResidual{.element = DType::s8, .accumulator = DType::s32, .op_a = Op::n, .op_b = Op::t, .vec_a = 16, .vec_b = 16, .vec_d = 8, .epilogue = {.residual = true}};
 
 constexpr GemmTraits kBatch{.op_a = Op::n, .op_b = Op::t, .batched = true};
@@ -106,6 +107,7 @@ const GemmKernel kKernels[] = {
     kernel<kByteDAnywhere, kOfBytes>(),
     kernel<kResidual, kWidePart>(),
     kernel<kResidual, kFewRows>(),
+    kernel<kTwoMatrices, kManyRows>(),
     kernel<kByteResidual, kWideBytes>(),
     kernel<kBatch, kWidePart>(),
     kernel<kBatch, kSplit>(),

@@ -193,7 +193,7 @@ MUTANTS = {
         "fused_sum.cuh", "value, at.row, at.col, static_cast<int>(", "value, at.col, at.row, static_cast<int>("),
     "simt_function_of_the_first_product": ("batch.cuh", "args.product = number_of(product);", "args.product = 0;"),
     "mma_function_of_a_pair_at_one_column": (
-        "fused_sum.cuh", "widened(pairs, 16), next));", "widened(pairs, 16), at));"),
+        "fused_sum.cuh", "return widened(both, 16); }), next));", "return widened(both, 16); }), at));"),
     "wgmma_function_of_the_first_product": ("batch.cuh", "args.product = number_of(product);", "args.product = 0;"),
     "wgmma_operand_of_a_function_beyond_d": (
         "fused_sum.cuh", "number(numbers, at.col, at.col < gemm.n)", "number(numbers, at.col)"),
@@ -205,13 +205,13 @@ MUTANTS = {
     "simt_amax_with_its_sign": ("fused_sum.cuh", "ptx::bits_of(value) & 0x7fffffffu", "value < 0 ? 0 : ptx::bits_of(value)"),
     "simt_derivative_at_the_value": ("activation.cuh", "return x <= 0 ? 0.0f : value;", "return value <= 0 ? 0.0f : value;"),
     "simt_matrix_of_the_first_product": ("batch.cuh", "args.stride[i], number_of(product),", "args.stride[i], 0,"),
-    "mma_matrix_of_a_pair_at_one_column": ("fused_sum.cuh", "widened(pairs, 16), next", "widened(pairs, 0), next"),
+    "mma_matrix_of_a_pair_at_one_column": ("fused_sum.cuh", "return widened(both, 16); }), next", "return widened(both, 0); }), next"),
     "simt_clamp_below_only": ("activation.cuh", "x > high ? high : x", "x"),
     "simt_negative_of_relu": ("activation.cuh", "x < 0 ? 0.0f : x", "x < 0 ? -x : x"),
     "wgmma_epilogue_read_beyond_d": (
         "fused_sum.cuh", "return linear(sum, c, at, at.row < gemm.m, at.col < gemm.n);", "return linear(sum, c, at, at.row < gemm.m, true);"),
     "wgmma_residual_of_a_pair_beyond_d": (
-        "fused_sum.cuh", "at.row < gemm.m && at.col < gemm.n, next.col < gemm.n);", "at.row < gemm.m && at.col < gemm.n, true);"),
+        "fused_sum.cuh", "(place(matrix, ld, at), is_inside, has_both)", "(place(matrix, ld, at), is_inside, true)"),
     "mma_auxiliary_pair_beyond_d": (
         "fused_sum.cuh", "ptx::narrow_pair<kElement>(first, second), next.col < gemm.n);",
         "ptx::narrow_pair<kElement>(first, second), true);"),
@@ -440,6 +440,14 @@ MUTANTS = {
     "wgmma_bulk_store_cut_within_a_chunk": (
         "wgmma_sink.cuh", "args_.n % kChunkElements == 0", "args_.n > 0"),
     "wgmma_c_not_waited_for": ("wgmma_staging.cuh", "      ptx::cp_async_wait_group<0>();\n", ""),
+    "wgmma_matrix_copied_over_the_one_before": (
+        "wgmma_epilogue.cuh", "      if (number > 0) Sink::sync();  // the lanes that share the buffer have loaded the matrix before\n", ""),
+    "wgmma_matrix_overwritten_while_it_is_read": (
+        "wgmma_staging.cuh", "    ptx::bar_warp_sync(~0u);  // put overwrites what all lanes have loaded\n", ""),
+    "wgmma_two_matrices_from_one": (
+        "wgmma_epilogue.cuh", "if (is_last(number)) return;", "return;"),
+    "wgmma_matrix_prefetched_beyond_its_rows": (
+        "fused_sum.cuh", "for (int row = lane; row < rows; row += kWarpSize)", "for (int row = lane; row < extent.row; row += kWarpSize)"),
     "wgmma_last_rows_taken_for_whole": (
         "wgmma_sink.cuh", "if (piece.row + WgmmaConfig::kStoreRows <= args_.m &&", "if (piece.row < args_.m &&"),
     "wgmma_rows_off_by_one": (
@@ -452,7 +460,7 @@ MUTANTS = {
     "wgmma_word_beyond_the_edge_stored": (
         "wgmma_words.cuh", "2 * word - offset + 2 <= end;", "2 * word - offset + 1 <= end;"),
     "wgmma_word_of_two_pieces_from_one": ("wgmma_words.cuh", "if (!begins && word < offset) low", "if (false) low"),
-    "wgmma_left_buffer_overwritten_too_early": ("wgmma_sink.cuh", "|| reads_c || kJoinsPieces)", "|| reads_c)"),
+    "wgmma_left_buffer_overwritten_too_early": ("wgmma_sink.cuh", "|| copies || kJoinsPieces)", "|| copies)"),
     "wgmma_last_element_left_out": ("wgmma_words.cuh", "(end + offset) % 2 != 0", "(end + offset) % 2 == 2"),
     "wgmma_words_of_rows_of_the_next_tile": (
         "wgmma_words.cuh", "kConfig.transposed ? min_of(piece.rows, kRows) : kRows", "kRows"),
@@ -467,7 +475,7 @@ MUTANTS = {
     "wgmma_consumers_meet_at_one_barrier": (
         "wgmma_transposed.cuh", "ptx::bar_sync(1 + ptx::thread_index() / kWarpgroupThreads,", "ptx::bar_sync(1,"),
     "wgmma_c_used_before_all_warps_have_copied": (
-        "wgmma_transposed.cuh", "    sync();  // all warps have copied their rows of C\n", ""),
+        "wgmma_transposed.cuh", "    sync();  // all warps have copied their rows\n", ""),
     "wgmma_stored_without_transposing": ("wgmma_transposed.cuh", "ptx::stmatrix_x4_trans(", "ptx::stmatrix_x4("),
     "wgmma_c_loaded_without_transposing": ("wgmma_transposed.cuh", "ptx::ldmatrix_x4_trans(", "ptx::ldmatrix_x4("),
     "wgmma_columns_of_another_warp": ("wgmma_transposed.cuh", "warp() * 16 + this->lane()", "this->lane()"),
@@ -527,7 +535,7 @@ MUTANTS = {
     "wgmma_wide_odd_rows_do_not_go_back": (
         "wgmma_wide.cuh", "return step ^ (goes_ahead() ? 2 : 0);", "return step + (goes_ahead() && step < 2 ? 2 : 0);"),
     "wgmma_wide_c_read_before_it_is_copied": (
-        "wgmma_wide.cuh", "    this->copy_c(piece);\n    ptx::bar_warp_sync(~0u);\n", "    this->copy_c(piece);\n"),
+        "wgmma_staging.cuh", "    copy_rows(piece, matrix, ld);\n    sync();\n", "    copy_rows(piece, matrix, ld);\n"),
     "wgmma_wide_last_columns_of_half_elements": (
         "wgmma_staging.cuh", "          if constexpr (kElementBytes == 4) {", "          if constexpr (kElementBytes == 8) {"),
     "wgmma_direct_row_beyond_the_edge": (

@@ -34,6 +34,7 @@ HOTGEMM_DEVICE void prefetch_global_l1(u64 address, u32 bytes) {
   emulate::prefetch_global(emulate::Instruction::prefetch_l1, address, bytes);
 }
 HOTGEMM_DEVICE u64 unchanged_from_here(u64 address) { return address; }
+HOTGEMM_DEVICE int number_from_here(int number) { return number; }
 HOTGEMM_DEVICE u32 ld_global_unchanged_u16_if(u64 address, bool condition) {
   return condition ? ld_global_b16(address) : 0u;
 }

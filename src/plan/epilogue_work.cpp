@@ -1,0 +1,53 @@
+#include "plan/epilogue_work.hpp"
+
+namespace hotgemm {
+namespace {
+
+/// Instructions of an activation, or of its derivative. exp and the reciprocal take four slots each.
+double activation_instructions(Activation activation) {
+  switch (activation) {
+    case Activation::none: return 0;
+    case Activation::relu: return 2;
+    case Activation::clamp:
+    case Activation::drelu: return 4;
+    case Activation::silu:
+    case Activation::sigmoid: return 12;
+    case Activation::gelu: return 16;
+    case Activation::dsilu:
+    case Activation::dsigmoid: return 20;
+    case Activation::dgelu: return 26;
+    case Activation::gelu_erf:
+    case Activation::tanh:
+    case Activation::dtanh: return 30;
+    case Activation::dgelu_erf: return 40;
+  }
+  return 0;
+}
+
+/// Instructions for the value in front of the activation: loads of vectors' elements with their addresses, and sums.
+double linear_instructions(const Epilogue& e) {
+  constexpr double kVector = 5;
+  double instructions = 2;
+  if (e.scale_a == Scaling::vector) instructions += 2;  // shared by the elements of a row
+  if (e.scale_b == Scaling::vector) instructions += kVector;
+  if (e.bias == Bias::per_column) instructions += kVector;
+  if (e.bias == Bias::per_row) instructions += 2;
+  return instructions;
+}
+
+}  // namespace
+
+EpilogueWork epilogue_work(const Epilogue& e) {
+  if (e == Epilogue{}) return {};
+  constexpr double kFunction = 20;  // unknown
+  EpilogueWork work{.instructions = linear_instructions(e) * (e.is_gated() ? 2 : 1), .matrices = e.matrices_read()};
+  work.instructions += e.has_function() ? kFunction : activation_instructions(e.activation);
+  work.instructions += (e.is_gated() ? 1 : 0) + (e.amax ? 4 : 0) + (e.scale_d ? 1 : 0) + 2 * e.matrices_read();
+  if (e.aux) {
+    work.instructions += 4;
+    ++work.matrices;
+  }
+  return work;
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "shared/gemm_types.hpp"
+
+namespace hotgemm {
+
+/// Work of an epilogue on each element of D, beside alpha, C and the store of D.
+struct EpilogueWork {
+  double instructions = 0;  ///< of a thread; those of the special function unit count by the time that they take
+  int matrices = 0;         ///< of D's sizes, that are read or written
+};
+
+EpilogueWork epilogue_work(const Epilogue& epilogue);
+
+}  // namespace hotgemm
