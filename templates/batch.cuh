@@ -83,7 +83,11 @@ HOTGEMM_DEVICE GemmArgs moved(GemmArgs args, const BatchArgs& batch, u32 product
 template <GemmTraits kTraits>
 HOTGEMM_DEVICE EpilogueArgs moved(EpilogueArgs args, const BatchArgs& batch, u32 product) {
   args.residual = moved(args.residual, batch.stride_residual, product, size_bytes(kTraits.element_d));
-  args.auxiliary = moved(args.auxiliary, batch.stride_auxiliary, product, size_bytes(kTraits.element_d));
+  if constexpr (kTraits.epilogue.bits) {
+    args.auxiliary = moved(args.auxiliary, batch.stride_auxiliary / 8, product, 1);
+  } else {
+    args.auxiliary = moved(args.auxiliary, batch.stride_auxiliary, product, size_bytes(kTraits.element_d));
+  }
   return args;
 }
 
@@ -115,7 +119,11 @@ HOTGEMM_DEVICE EpilogueArgs moved(EpilogueArgs args, const BatchArgs& batch, con
     args = moved<kTraits>(args, batch, number_of(group));
   } else {
     args.residual = moved_rows(args.residual, args.ld_residual, group, size_bytes(kTraits.element_d));
-    args.auxiliary = moved_rows(args.auxiliary, args.ld_auxiliary, group, size_bytes(kTraits.element_d));
+    if constexpr (kEpilogue.bits) {
+      args.auxiliary = moved_rows(args.auxiliary, args.ld_auxiliary / 8, group, 1);
+    } else {
+      args.auxiliary = moved_rows(args.auxiliary, args.ld_auxiliary, group, size_bytes(kTraits.element_d));
+    }
   }
   if constexpr (kEpilogue.scale_a == Scaling::vector) args.scale_a = moved_rows(args.scale_a, 1, group, sizeof(float));
   if constexpr (kEpilogue.bias == Bias::per_row)

@@ -5,12 +5,14 @@
 
 #include "activation.cuh"
 #include "batch.cuh"
+#include "bias_gradient.cuh"
 #include "element_access.cuh"
 #include "gated_sums.cuh"
 #include "pair_access.cuh"
 #include "ptx/atomic.hpp"
 #include "ptx/bulk_copy.hpp"
 #include "ptx/element.hpp"
+#include "relu_bits.cuh"
 #include "scaled_sum.cuh"
 #include "shared/fragment.hpp"
 #include "shared/gate.hpp"
@@ -78,21 +80,26 @@ struct MatrixElements {
 
 /// See ScaledSum. One object is made for each tile, when the work ahead in the stream has ended: it holds the factors
 /// that all elements share. An operand of a row or a column is loaded where it is used, and neighbouring elements share
-/// the load. A matrix may be D, so its loads stay where they are. `kPairsDown` is true if the second element of a
-/// pair lies below the first.
+/// the load. A matrix may be D, so its loads stay where they are. `kNeighbours` says where the second element of a pair
+/// lies, and those of other lanes that call at the same time.
 ///
 /// With a gate, GatedSums take the place of a sum, and a place is one of D. Arguments `gemm` have the columns of D.
-template <GemmTraits kTraits, bool kPairsDown = false>
+template <GemmTraits kTraits, Neighbours kNeighbours = Neighbours::none>
 class FusedSum {
+  static constexpr bool kPairsDown = kNeighbours == Neighbours::down;
   static constexpr Epilogue kEpilogue = kTraits.epilogue;
   static constexpr DType kElement = kTraits.element_d;
   static_assert(!is_integer(kElement) || size_bytes(kElement) == 1, "a D of s32 has no epilogue");
-  static_assert(!kEpilogue.is_gated() || (!kEpilogue.aux && !kTraits.reads_c), "a gate has neither");
+  static constexpr bool kHasGradient = kEpilogue.bias_gradient != Bias::none;
+  static_assert(!kEpilogue.is_gated() || (!kEpilogue.reads_auxiliary() && !kTraits.reads_c), "a gate has neither");
+  static_assert(!kEpilogue.is_gated() || (!kEpilogue.bits && !kHasGradient), "a gate has neither");
 
  public:
   static constexpr bool kReadsC = kTraits.reads_c;
   static constexpr int kMatrices = kEpilogue.matrices_read() + (kReadsC ? 1 : 0);
   static constexpr bool kMayReadD = kMatrices > 0;
+  static constexpr bool kOnceOnly = kMayReadD || kHasGradient;
+  static constexpr bool kNeedsNeighbours = kNeighbours != Neighbours::none && (kEpilogue.writes_bits() || kHasGradient);
   using Sum = typename NumberOf<kTraits.accumulator>::type;
   using Result = float;
 
@@ -213,8 +220,14 @@ class FusedSum {
   template <class AnySum>
   HOTGEMM_DEVICE float value(const GemmArgs& gemm, AnySum sum, float c, const MatrixElements<float>& elements,
                              Element2d at) const {
+    const bool is_inside = at.row < gemm.m && at.col < gemm.n;
     const auto value = linear(gemm, sum, c, at);
-    if constexpr (kEpilogue.aux) store_auxiliary(gemm, value, at);
+    if constexpr (kEpilogue.writes_bits()) {
+      if (kNeighbours == Neighbours::none && is_inside)
+        store_relu_bit(epilogue_.auxiliary, epilogue_.ld_auxiliary, at, passes_relu(value));
+    } else if constexpr (kEpilogue.aux) {
+      if (is_inside) store_auxiliary(gemm, at, value);
+    }
     return finished(gemm, value, elements, at);
   }
 
@@ -231,16 +244,16 @@ class FusedSum {
   template <class AnySum>
   HOTGEMM_DEVICE u32 pair(const GemmArgs& gemm, AnySum low, AnySum high, u32 c, const MatrixElements<u32>& pairs,
                           Element2d at) const {
-    const Element2d next = {at.row + (kPairsDown ? 1 : 0), at.col + (kPairsDown ? 0 : 1)};
-    const auto first = linear(gemm, low, widened(kReadsC ? c : 0, 0), at),
-               second = linear(gemm, high, widened(kReadsC ? c : 0, 16), next);
-    if constexpr (kEpilogue.aux && kPairsDown) {
-      store_auxiliary(gemm, first, at);
-      store_auxiliary(gemm, second, next);
-    } else if constexpr (kEpilogue.aux) {
-      if (at.row < gemm.m && at.col < gemm.n) {
-        store_pair_bits<kTraits>(place(epilogue_.auxiliary, epilogue_.ld_auxiliary, at),
-                                 ptx::narrow_pair<kElement>(first, second), next.col < gemm.n);
+    const Element2d next = second_of_pair(at);
+    const float of_c[2] = {widened(kReadsC ? c : 0, 0), widened(kReadsC ? c : 0, 16)};
+    store_bits(gemm, low, high, of_c[0], of_c[1], at, next);
+    const auto first = linear(gemm, low, of_c[0], at), second = linear(gemm, high, of_c[1], next);
+    if constexpr (kEpilogue.aux && !kEpilogue.bits) {
+      if constexpr (kPairsDown) {
+        if (at.row < gemm.m && at.col < gemm.n) store_auxiliary(gemm, at, first);
+        if (next.row < gemm.m && at.col < gemm.n) store_auxiliary(gemm, next, second);
+      } else {
+        if (at.row < gemm.m && at.col < gemm.n) store_auxiliary_pair(gemm, at, first, second, next.col < gemm.n);
       }
     }
     return ptx::narrow_pair<kElement>(
@@ -248,12 +261,70 @@ class FusedSum {
         finished(gemm, second, pairs.each([](u32 both) { return widened(both, 16); }), next));
   }
 
+  template <class AnySum>
+  HOTGEMM_DEVICE NumberPair<kElement> numbers(const GemmArgs& gemm, AnySum low, AnySum high,
+                                              const NumberPair<kElement>& c, Element2d at) const {
+    const Element2d next = second_of_pair(at);
+    if constexpr (kNeighbours != Neighbours::none) store_bits(gemm, low, high, c.low, c.high, at, next);
+    return {value(gemm, low, c.low, at), value(gemm, high, c.high, next)};
+  }
+  template <class AnySum>
+  HOTGEMM_DEVICE NumberPair<kElement> numbers(const GemmArgs& gemm, AnySum low, AnySum high,
+                                              const NumberPair<kElement>& c,
+                                              const MatrixElements<NumberPair<kElement>>& pairs, Element2d at) const {
+    const Element2d next = second_of_pair(at);
+    if constexpr (kNeighbours != Neighbours::none) store_bits(gemm, low, high, c.low, c.high, at, next);
+    return {value(gemm, low, c.low, pairs.each([](const NumberPair<kElement>& both) { return both.low; }), at),
+            value(gemm, high, c.high, pairs.each([](const NumberPair<kElement>& both) { return both.high; }), next)};
+  }
+
  private:
+  static HOTGEMM_DEVICE Element2d second_of_pair(Element2d at) {
+    return {at.row + (kPairsDown ? 1 : 0), at.col + (kPairsDown ? 0 : 1)};
+  }
+
+  /// Stores the value in front of the activation; with a gate the values of both columns.
+  HOTGEMM_DEVICE void store_auxiliary(const GemmArgs& /*gemm*/, Element2d at, float value) const {
+    store_element<kElement>(epilogue_.auxiliary, at.row * epilogue_.ld_auxiliary + at.col, value);
+  }
+  HOTGEMM_DEVICE void store_auxiliary(const GemmArgs& gemm, Element2d at, const GatedSums<float>& values) const {
+    const GateColumns columns = gate_columns(kEpilogue.gate, at.col, gemm.n);
+    store_auxiliary(gemm, {at.row, columns.gate}, values.gate);
+    store_auxiliary(gemm, {at.row, columns.other}, values.other);
+  }
+  /// The same of two neighbours, of which the second may be outside; with a gate of columns in halves.
+  HOTGEMM_DEVICE void store_auxiliary_pair(const GemmArgs& /*gemm*/, Element2d at, float first, float second,
+                                           bool has_both) const {
+    store_pair_bits<kTraits>(place(epilogue_.auxiliary, epilogue_.ld_auxiliary, at),
+                             ptx::narrow_pair<kElement>(first, second), has_both);
+  }
+  HOTGEMM_DEVICE void store_auxiliary_pair(const GemmArgs& gemm, Element2d at, const GatedSums<float>& first,
+                                           const GatedSums<float>& second, bool has_both) const {
+    const Element2d other = {at.row, gemm.n + at.col};
+    store_auxiliary_pair(gemm, at, first.gate, second.gate, has_both);
+    if (gemm.n % 2 == 0) return store_auxiliary_pair(gemm, other, first.other, second.other, has_both);
+    store_auxiliary(gemm, other, first.other);  // an odd column, at no multiple of a pair
+    if (has_both) store_auxiliary(gemm, {other.row, other.col + 1}, second.other);
+  }
+
+  /// Stores the bits of two elements. Their values are computed again where they are used: the compiler computes them
+  /// once.
+  template <class AnySum>
+  HOTGEMM_DEVICE void store_bits(const GemmArgs& gemm, AnySum low, AnySum high, float c_low, float c_high, Element2d at,
+                                 Element2d next) const {
+    if constexpr (kEpilogue.writes_bits()) {
+      store_relu_bits<kNeighbours>(epilogue_.auxiliary, epilogue_.ld_auxiliary, at, {gemm.m, gemm.n},
+                                   passes_relu(linear(gemm, low, c_low, at)),
+                                   passes_relu(linear(gemm, high, c_high, next)));
+    }
+  }
+
   template <class Elements, class Use>
   static HOTGEMM_DEVICE void for_each_matrix_of(const EpilogueArgs& epilogue, const Extras& extras, Elements& elements,
                                                 Use&& use) {
     if constexpr (kEpilogue.residual) use(elements.residual, epilogue.residual, epilogue.ld_residual);
-    if constexpr (kEpilogue.reads_auxiliary()) use(elements.auxiliary, epilogue.auxiliary, epilogue.ld_auxiliary);
+    if constexpr (kEpilogue.reads_auxiliary() && !kEpilogue.bits)
+      use(elements.auxiliary, epilogue.auxiliary, epilogue.ld_auxiliary);
     if constexpr (kHasFunction) {
 #pragma unroll
       for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
@@ -265,10 +336,6 @@ class FusedSum {
   /// One of two elements of 16 bits: that from bit `shift` on.
   static HOTGEMM_DEVICE float widened(u32 pair, int shift) {
     return ptx::widen<kElement>(static_cast<u16>(pair >> shift));
-  }
-  HOTGEMM_DEVICE void store_auxiliary(const GemmArgs& gemm, float value, Element2d at) const {
-    if (at.row < gemm.m && at.col < gemm.n)
-      store_element<kElement>(epilogue_.auxiliary, at.row * epilogue_.ld_auxiliary + at.col, value);
   }
 
   /// The value in front of the activation.
@@ -301,6 +368,10 @@ class FusedSum {
     float value = shaped(gemm, linear, elements, at);
     if constexpr (kEpilogue.residual) value = ptx::add_rn(value, elements.residual);
     if (kEpilogue.amax && at.row < gemm.m && at.col < gemm.n) largest_.add(value);
+    if constexpr (kHasGradient) {
+      add_to_gradient<kEpilogue.bias_gradient, kNeighbours>(extras_.bias_gradient, value, at,
+                                                            at.row < gemm.m && at.col < gemm.n);
+    }
     if constexpr (kEpilogue.scale_d) value = ptx::mul_rn(value, scale_d_);
     return value;
   }
@@ -314,6 +385,9 @@ class FusedSum {
                                                   operand<2>(gemm, elements, at), operand<3>(gemm, elements, at)});
     } else if constexpr (kEpilogue.has_clamp()) {
       value = clamped(value, extras_.low, extras_.high);
+    } else if constexpr (kEpilogue.reads_bits()) {
+      const bool is_there = at.row < gemm.m && at.col < gemm.n;
+      if (!load_relu_bit(epilogue_.auxiliary + here_, epilogue_.ld_auxiliary, at, is_there)) value = 0;
     } else if constexpr (kEpilogue.reads_auxiliary()) {
       value = differentiated<kEpilogue.activation>(value, elements.auxiliary);
     } else {
@@ -397,13 +471,13 @@ class FusedSum {
 };
 
 /// The op of a kernel with these traits.
-template <GemmTraits kTraits, bool kPairsDown = false, bool kFused = kTraits.is_fused()>
+template <GemmTraits kTraits, Neighbours kNeighbours = Neighbours::none, bool kFused = kTraits.is_fused()>
 struct OpOf {
   using Type = ScaledSum<kTraits>;
 };
-template <GemmTraits kTraits, bool kPairsDown>
-struct OpOf<kTraits, kPairsDown, true> {
-  using Type = FusedSum<kTraits, kPairsDown>;
+template <GemmTraits kTraits, Neighbours kNeighbours>
+struct OpOf<kTraits, kNeighbours, true> {
+  using Type = FusedSum<kTraits, kNeighbours>;
 };
 
 }  // namespace hotgemm

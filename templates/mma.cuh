@@ -54,7 +54,8 @@ class MmaGemm {
                                  kConfig.b_matrices, kElementBytes>;
 
   using Result = MmaResult<kTraits>;
-  using Op = typename OpOf<kTraits>::Type;
+  /// The lanes of a quad have neighbours at once, unless a block's halves are its even and its odd columns.
+  using Op = typename OpOf<kTraits, kTileB.read == TileRead::byte_pairs ? Neighbours::none : Neighbours::across>::Type;
   using Accumulator = MmaAccumulator<kTraits.accumulator>;
   static constexpr bool kScaled = kTraits.epilogue.has_block_scales();
 

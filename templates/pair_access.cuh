@@ -84,21 +84,25 @@ HOTGEMM_DEVICE void store_number_pair(u64 address, const NumberPair<kTraits.elem
 /// Stores the results of two neighbouring sums of a row, by the op of an epilogue. What lies outside D is not stored.
 template <GemmTraits kTraits, class Op, class Sum>
 HOTGEMM_DEVICE void store_result_pair(const GemmArgs& args, const Op& op, Element2d at, Sum low, Sum high) {
-  if (at.row >= args.m || at.col >= args.n) return;
+  // An op that needs its neighbours is called by all lanes.
+  if (!Op::kNeedsNeighbours && (at.row >= args.m || at.col >= args.n)) return;
+  const bool is_inside = !Op::kNeedsNeighbours || (at.row < args.m && at.col < args.n);
   const bool has_both = at.col + 1 < args.n;
   const auto address = [&](u64 matrix, i64 ld) {
     return matrix + static_cast<u64>(at.row * ld + at.col) * size_bytes(kTraits.element_d);
   };
   if constexpr (size_bytes(kTraits.element_d) == 2) {
     u32 c = 0;
-    if constexpr (Op::kReadsC) c = load_pair_bits<kTraits>(address(args.c, args.ldc), has_both);
-    store_pair_bits<kTraits>(address(args.d, args.ldd), op.pair(args, low, high, c, at), has_both);
+    if (Op::kReadsC && is_inside) c = load_pair_bits<kTraits>(address(args.c, args.ldc), has_both);
+    const u64 d = address(args.d, args.ldd);
+    const u32 pair = op.pair(args, low, high, c, at);
+    if (is_inside) store_pair_bits<kTraits>(d, pair, has_both);
   } else {
     NumberPair<kTraits.element_d> c = {};
-    if constexpr (Op::kReadsC) c = load_number_pair<kTraits>(address(args.c, args.ldc), has_both);
-    store_number_pair<kTraits>(address(args.d, args.ldd),
-                               {op.value(args, low, c.low, at), op.value(args, high, c.high, {at.row, at.col + 1})},
-                               has_both);
+    if (Op::kReadsC && is_inside) c = load_number_pair<kTraits>(address(args.c, args.ldc), has_both);
+    const u64 d = address(args.d, args.ldd);
+    const NumberPair<kTraits.element_d> pair = op.numbers(args, low, high, c, at);
+    if (is_inside) store_number_pair<kTraits>(d, pair, has_both);
   }
 }
 

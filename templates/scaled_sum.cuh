@@ -2,6 +2,7 @@
 
 // The default op of the epilogue: D = alpha * sum + beta * C.
 
+#include "pair_access.cuh"
 #include "ptx/element.hpp"
 #include "scaled_number.cuh"
 #include "shared/fragment.hpp"
@@ -17,6 +18,8 @@ struct ScaledSum {
   static constexpr bool kReadsC = kTraits.reads_c;
   static constexpr int kMatrices = kReadsC ? 1 : 0;  ///< that the op reads
   static constexpr bool kMayReadD = kMatrices > 0;   ///< D may be one of them
+  static constexpr bool kOnceOnly = kMayReadD;       ///< an element may be computed once only
+  static constexpr bool kNeedsNeighbours = false;    ///< lanes call together, whether or not their elements are in D
   using Sum = typename NumberOf<kTraits.accumulator>::type;
   using Result = typename ResultOf<kTraits.element_d>::type;
 
@@ -49,8 +52,17 @@ struct ScaledSum {
     if constexpr (!kReadsC) return value;
     return plus_c<kTraits>(args, value, c);
   }
-  static HOTGEMM_DEVICE Result value(const GemmArgs& args, Sum sum, Result c, NoMatrices, Element2d at) {
-    return value(args, sum, c, at);
+
+  /// Both elements of a pair, as value() gives them: that at `at`, and its right neighbour; or the element below it if
+  /// the config is transposed.
+  static HOTGEMM_DEVICE NumberPair<kTraits.element_d> numbers(const GemmArgs& args, Sum low, Sum high,
+                                                              const NumberPair<kTraits.element_d>& c, Element2d at) {
+    return {value(args, low, c.low, at), value(args, high, c.high, at)};
+  }
+  static HOTGEMM_DEVICE NumberPair<kTraits.element_d> numbers(const GemmArgs& args, Sum low, Sum high,
+                                                              const NumberPair<kTraits.element_d>& c, NoMatrices,
+                                                              Element2d at) {
+    return numbers(args, low, high, c, at);
   }
 
   /// For a D of 16-bit elements: the element at `at` and its right neighbour, packed; or the element below it if the

@@ -108,9 +108,10 @@ class DirectEpilogue {
       for (int q = 0; q < 4; ++q) {
         const int pair = (part * 4 + q) * 2 + half;
         const Element2d at = place(origin, i, pair);
-        pairs[q] = byte_pair_of<kTraits.element_d>(
-            op.value(args_, sum_of<kGate>(accumulator, pair * 2, kHalf), c[q].low, at),
-            op.value(args_, sum_of<kGate>(accumulator, pair * 2 + 1, kHalf), c[q].high, {at.row, at.col + 1}));
+        const NumberPair<kTraits.element_d> values =
+            op.numbers(args_, sum_of<kGate>(accumulator, pair * 2, kHalf),
+                       sum_of<kGate>(accumulator, pair * 2 + 1, kHalf), c[q], at);
+        pairs[q] = byte_pair_of<kTraits.element_d>(values.low, values.high);
       }
       const ptx::Vec2 eight = transposed_pairs(pairs);
       if constexpr (Op::kMayReadD) ptx::bar_warp_sync(~0u);  // other lanes have read these elements of D
@@ -182,9 +183,11 @@ class DirectEpilogue {
   template <class Sum>
   HOTGEMM_DEVICE void store_pair(const Op& op, Element2d at, Sum low, Sum high,
                                  const NumberPair<kTraits.element_d>& c) const {
-    if (at.row >= args_.m || at.col >= args_.n) return;
+    const bool is_inside = at.row < args_.m && at.col < args_.n;
+    if (!Op::kNeedsNeighbours && !is_inside) return;
     const Element2d next = {at.row + (kConfig.transposed ? 1 : 0), at.col + (kConfig.transposed ? 0 : 1)};
-    const NumberPair<kTraits.element_d> values = {op.value(args_, low, c.low, at), op.value(args_, high, c.high, next)};
+    const NumberPair<kTraits.element_d> values = op.numbers(args_, low, high, c, at);
+    if (Op::kNeedsNeighbours && !is_inside) return;
     if constexpr (kConfig.transposed) {
       const i64 index = at.row * args_.ldd + at.col;
       store_element<kTraits.element_d>(args_.d, index, values.low);

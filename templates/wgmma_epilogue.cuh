@@ -107,8 +107,8 @@ class WgmmaEpilogue {
   static constexpr Gate kGate = kTraits.epilogue.gate;
   static constexpr int kHalf = kSumColumns / 4;  // of the sums of an accumulator
   /// True if the last piece begins at columns that the piece before it has already stored. False if D may be read as C
-  /// or as the residual: then these columns are already overwritten.
-  static constexpr bool kOverlaps = ResultSink::kWantsWholePieces && !Op::kMayReadD && kColumns % kPieceColumns != 0;
+  /// or as the residual: then these columns are already overwritten; and if an op must see each element once.
+  static constexpr bool kOverlaps = ResultSink::kWantsWholePieces && !Op::kOnceOnly && kColumns % kPieceColumns != 0;
 
  public:
   using Accumulator = WgmmaAccumulator<kTraits.accumulator, kSumColumns>;
@@ -238,13 +238,9 @@ class WgmmaEpilogue {
         const Element2d in_block = accumulator_element(lane_, half * 2);
         const Element2d at = {piece.row + in_block.row, piece.col + group * 8 + in_block.col};
         sink_.put(piece, step, half,
-                  NumberPair<kTraits.element_d>{
-                      op.value(args_, chosen(accumulator, goes_ahead, here, ahead), matrices.c().at[step][half].low,
-                               matrices.each([&](const auto& all) { return all.at[step][half].low; }), at),
-                      op.value(args_, chosen(accumulator, goes_ahead, here + 1, ahead + 1),
-                               matrices.c().at[step][half].high,
-                               matrices.each([&](const auto& all) { return all.at[step][half].high; }),
-                               {at.row, at.col + 1})});
+                  op.numbers(args_, chosen(accumulator, goes_ahead, here, ahead),
+                             chosen(accumulator, goes_ahead, here + 1, ahead + 1), matrices.c().at[step][half],
+                             matrices.each([&](const auto& all) { return all.at[step][half]; }), at));
       }
     }
   }

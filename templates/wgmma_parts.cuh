@@ -36,12 +36,13 @@ struct EpilogueOf<kTraits, kConfig, Op, false, true> {
 /// or stores in another way gets other parts.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 struct WgmmaParts {
+  static constexpr Neighbours kNeighbours = kConfig.transposed ? Neighbours::down : Neighbours::across;
   // Blocks beside each other share A, those below each other B.
   using LoadA = LoadOf<Operand::a, kConfig, kTraits, kConfig.a_tile(kTraits), kTraits.vec_a, kConfig.cluster_n>;
   using LoadB = LoadOf<Operand::b, kConfig, kTraits, kConfig.b_tile(kTraits), kTraits.vec_b, kConfig.cluster_m>;
   using Schedule = typename ScheduleOf<kConfig, kTraits>::Type;
   using Promotion = typename PromotionOf<kTraits, kConfig>::Type;
-  using Epilogue = typename EpilogueOf<kTraits, kConfig, typename OpOf<kTraits, kConfig.transposed>::Type>::Type;
+  using Epilogue = typename EpilogueOf<kTraits, kConfig, typename OpOf<kTraits, kNeighbours>::Type>::Type;
 };
 /// The parts of a kernel whose blocks divide k. L2 drops its operands first, so that the sums of the parts stay there.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
@@ -51,7 +52,7 @@ struct WgmmaSplitParts : WgmmaParts<kTraits, kConfig> {
   using LoadB =
       TensorLoad<Operand::b, kConfig.b_tile(kTraits), kConfig.cluster_m, matrices_of<Operand::b, kTraits>(), true>;
   using Schedule = SplitTiles<kConfig, kTraits.batched>;
-  using Epilogue = SplitSum<kTraits, kConfig, typename OpOf<kTraits>::Type>;
+  using Epilogue = SplitSum<kTraits, kConfig, typename OpOf<kTraits, Neighbours::across>::Type>;
 };
 
 }  // namespace hotgemm

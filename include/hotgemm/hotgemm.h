@@ -155,12 +155,17 @@ typedef struct hotgemm_problem {
   int32_t activation;                                   /* HOTGEMM_ACTIVATION_NONE, HOTGEMM_RELU, ... */
   int32_t aux, gated, residual, amax, scale_d, scalars; /* the parts that the problem has */
   int32_t prepacked_a, prepacked_b;                     /* 1: the operand has the form that hotgemm_pack gives it */
-  uint64_t function; /* a function in place of the activation: see hotgemm_add_function; 0: none */
+  uint64_t function;     /* a function in place of the activation: see hotgemm_add_function; 0: none */
+  int32_t bits;          /* 1: the auxiliary matrix of HOTGEMM_RELU or HOTGEMM_DRELU has one bit for each element */
+  int32_t bias_gradient; /* HOTGEMM_BIAS_..., of the sums of D that hotgemm_operands.bias_gradient gets */
 } hotgemm_problem;
 
 /* A problem of size 0 in f16 with f32 sums. */
-#define HOTGEMM_PROBLEM_INIT \
-  { sizeof(hotgemm_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define HOTGEMM_PROBLEM_INIT                                                                                           \
+  {                                                                                                                    \
+    sizeof(hotgemm_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+        0, 0                                                                                                           \
+  }
 
 /*
  * The addresses and strides of one call's operands, on the device but for alpha and beta. Leading dimensions and
@@ -178,14 +183,14 @@ typedef struct hotgemm_operands {
   const float* alpha_device;  /* alpha in device memory, if the problem has scalars */
   const float* beta_device;   /* beta, likewise */
   int64_t batch_stride_a, batch_stride_b, batch_stride_c, batch_stride_d; /* elements from one matrix to the next */
-  const void* const* batch_a;                   /* an array in device memory, with the address of each matrix */
-  const void* const* batch_b;                   /* as batch_a */
-  const void* const* batch_c;                   /* as batch_a */
-  void* const* batch_d;                         /* as batch_a */
-  const void* bias;                             /* an element for each column of D, or each row */
-  const void* residual;                         /* m x n, of the type of D */
-  int64_t ld_residual, batch_stride_residual;   /* in elements */
-  void* auxiliary;                              /* m x n, of the type of D, written, or read by a derivative */
+  const void* const* batch_a;                 /* an array in device memory, with the address of each matrix */
+  const void* const* batch_b;                 /* as batch_a */
+  const void* const* batch_c;                 /* as batch_a */
+  void* const* batch_d;                       /* as batch_a */
+  const void* bias;                           /* an element for each column of D, or each row */
+  const void* residual;                       /* m x n, of the type of D */
+  int64_t ld_residual, batch_stride_residual; /* in elements */
+  void* auxiliary;                            /* m x n, of the type of D or of bits, written, or read by a derivative */
   int64_t ld_auxiliary, batch_stride_auxiliary; /* in elements */
   const float* scale_a;                         /* one factor, one for each row of op(A), or for each of its blocks */
   const float* scale_b;             /* one factor, one for each column of op(B), or for each of its blocks */
@@ -202,6 +207,7 @@ typedef struct hotgemm_operands {
   int64_t batch_stride_bias;                 /* from the bias of a group to the next one; 0: they share it */
   int16_t batch_align_a, batch_align_b, batch_align_c, batch_align_d; /* of addresses in arrays: 1 to 16; 0: 16 */
   int64_t ld_scale_a, ld_scale_b; /* of blocks: factors from one block of k to the next, of columns to the next */
+  float* bias_gradient;           /* a number for each column of D, or each row, to which the sum of D is added */
 } hotgemm_operands;
 
 /* alpha is 1 and beta is 0. */
@@ -209,7 +215,7 @@ typedef struct hotgemm_operands {
   {                                                                                                                \
     sizeof(hotgemm_operands), NULL, NULL, NULL, NULL, 0, 0, 0, 0, 1.0f, 0.0f, NULL, NULL, 0, 0, 0, 0, NULL, NULL,  \
         NULL, NULL, NULL, NULL, 0, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, NULL, {NULL, NULL, NULL, NULL}, 0.0f, \
-        0.0f, NULL, {0, 0, 0, 0}, {0, 0, 0, 0}, NULL, 0, 0, 0, 0, 0, 0, 0                                          \
+        0.0f, NULL, {0, 0, 0, 0}, {0, 0, 0, 0}, NULL, 0, 0, 0, 0, 0, 0, 0, NULL                                    \
   }
 
 /* Reads a problem from its text, as shape files and `hotgemm tune --shape` have it: "4096 4096 512 nt bf16 batch=8".

@@ -67,7 +67,10 @@ struct Operands {
   std::int64_t ld_residual = 0;            ///< elements from one row of the residual to the next
   std::int64_t batch_stride_residual = 0;  ///< as batch_stride_a
   /// m×n, of D's type, the value before the activation: Epilogue::aux writes it, for the backward pass, and a
-  /// derivative reads it.
+  /// derivative reads it. With Epilogue::bits it has one bit for each element instead: 1 unless the value before ReLU
+  /// is 0 or less, column c of a row in bit c % 8 of byte c / 8. Then its address is a multiple of 16 bytes,
+  /// `ld_auxiliary` and `batch_stride_auxiliary` count bits and are multiples of 128, and bits behind the last column,
+  /// in its byte, may be written too.
   void* auxiliary = nullptr;
   std::int64_t ld_auxiliary = 0;            ///< elements from one row of the auxiliary matrix to the next
   std::int64_t batch_stride_auxiliary = 0;  ///< as batch_stride_a
@@ -129,6 +132,11 @@ struct Operands {
   /// A; groups along k have one A and one B, and each the blocks from number offset / 128 on.
   std::int64_t ld_scale_a = 0;
   std::int64_t ld_scale_b = 0;  ///< as ld_scale_a
+
+  /// Of Epilogue::bias_gradient: f32 in device memory, one for each column of D or for each of its rows. To each is
+  /// added the sum over that column, or row, of the elements before scale_d. So set them to 0 before the call, or keep
+  /// them over several. All products of a batch share them. They may not overlap with another operand.
+  float* bias_gradient = nullptr;
 };
 
 }  // namespace hotgemm

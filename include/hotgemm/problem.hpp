@@ -103,9 +103,10 @@ enum class GroupKind : unsigned char {
 /// Every order of sums is supported, SM limits as far as `sm_limit` says, batches of both kinds, masked groups, groups
 /// of rows of an A that is not transposed, groups along k of matrices whose rows run along k as stored (A transposed, B
 /// not), prepacked operands of f16 and bf16 that are neither a batch nor groups, and every part of an Epilogue, but
-/// with a gate not C and an auxiliary matrix. Scales of blocks are those of A in 1x128 with those of B in 128x128, for
-/// precise FP8, but not with a gate in halves if n is no multiple of 256. A D of s32 has no epilogue. All other values
-/// of these fields are refused with Error{not_supported}, which names the field.
+/// with a gate not C, a derivative, bits and the gradient of a bias, and that gradient neither for groups nor in a
+/// deterministic order. Scales of blocks are those of A in 1x128 with those of B in 128x128, for precise FP8, but not
+/// with a gate in halves if n is no multiple of 256. A D of s32 has no epilogue. All other values of these fields are
+/// refused with Error{not_supported}, which names the field.
 struct Problem {
   std::int64_t m = 0;              ///< rows of D, at most 2147482623
   std::int64_t n = 0;              ///< columns of op(B), at most 2147482623; D has as many, or with a gate half of them
@@ -200,10 +201,11 @@ std::int64_t class_m(std::int64_t m);
 //   batch=4            "batch=4,pointers"
 //   groups=8           "groups=8,masked", "groups=8,k"
 //   epilogue=bias+relu from the words scale_a, scale_b (each also :vector, :block_1x128, :block_128x128), bias,
-//                      bias:row, aux, relu, gelu, gelu_erf, silu, sigmoid, tanh, clamp, drelu, dgelu, dgelu_erf,
-//                      dsilu, dsigmoid, dtanh, gated, gated:interleaved, residual, amax, scale_d, scalars,
-//                      function:0123456789ab0021 (a function by its number); swiglu, geglu, geglu_erf and glu are
-//                      silu, gelu, gelu_erf and sigmoid with gated, and swiglu:interleaved is silu+gated:interleaved
+//                      bias:row, aux, aux:bits, relu, gelu, gelu_erf, silu, sigmoid, tanh, clamp, drelu, drelu:bits,
+//                      dgelu, dgelu_erf, dsilu, dsigmoid, dtanh, gated, gated:interleaved, residual, amax,
+//                      bias_gradient, bias_gradient:row, scale_d, scalars, function:0123456789ab0021 (a function by
+//                      its number); swiglu, geglu, geglu_erf and glu are silu, gelu, gelu_erf and sigmoid with gated,
+//                      and swiglu:interleaved is silu+gated:interleaved
 //   prepacked=b        operands in their prepacked form: "a", "b", "ab"
 //   align=16,8,2       alignment classes of A, B and D; one number is for all
 //   lda=, ldb=, ldd=   leading dimensions, from which alignment classes are found

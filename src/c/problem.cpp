@@ -29,6 +29,7 @@ static_assert(offsetof(hotgemm_operands, batch_stride_function_operands) ==
               offsetof(Operands, batch_stride_function_operands));
 static_assert(offsetof(hotgemm_operands, batch_stride_bias) == offsetof(Operands, batch_stride_bias));
 static_assert(offsetof(hotgemm_operands, batch_align_d) == offsetof(Operands, batch_align_d));
+static_assert(offsetof(hotgemm_operands, bias_gradient) == offsetof(Operands, bias_gradient));
 static_assert(HOTGEMM_S32 == static_cast<int>(DType::s32) && HOTGEMM_E4M3 == static_cast<int>(DType::e4m3));
 static_assert(HOTGEMM_COMPUTE_S32 == static_cast<int>(ComputeType::s32));
 static_assert(HOTGEMM_ORDER_BATCH_INVARIANT == static_cast<int>(SumOrder::batch_invariant));
@@ -60,14 +61,16 @@ constexpr Field kEnums[] = {{"op_a", &hotgemm_problem::op_a},
                             {"scale_b", &hotgemm_problem::scale_b},
                             {"bias", &hotgemm_problem::bias},
                             {"activation", &hotgemm_problem::activation},
-                            {"gated", &hotgemm_problem::gated}};
+                            {"gated", &hotgemm_problem::gated},
+                            {"bias_gradient", &hotgemm_problem::bias_gradient}};
 constexpr Field kFlags[] = {{"aux", &hotgemm_problem::aux},
                             {"residual", &hotgemm_problem::residual},
                             {"amax", &hotgemm_problem::amax},
                             {"scale_d", &hotgemm_problem::scale_d},
                             {"scalars", &hotgemm_problem::scalars},
                             {"prepacked_a", &hotgemm_problem::prepacked_a},
-                            {"prepacked_b", &hotgemm_problem::prepacked_b}};
+                            {"prepacked_b", &hotgemm_problem::prepacked_b},
+                            {"bits", &hotgemm_problem::bits}};
 
 [[noreturn]] void name_bad_field(const hotgemm_problem& p) {
   const auto fail = [&](const Field& field, const char* what) {
@@ -88,8 +91,9 @@ constexpr Field kFlags[] = {{"aux", &hotgemm_problem::aux},
 void require_bytes(const hotgemm_problem& p) {
   const std::int32_t enums = p.op_a | p.op_b | p.type_a | p.type_b | p.type_c | p.type_d | p.compute | p.mode |
                              p.order | p.batch_kind | p.group_kind | p.scale_a | p.scale_b | p.bias | p.activation |
-                             p.gated;
-  const std::int32_t flags = p.aux | p.residual | p.amax | p.scale_d | p.scalars | p.prepacked_a | p.prepacked_b;
+                             p.gated | p.bias_gradient;
+  const std::int32_t flags =
+      p.aux | p.residual | p.amax | p.scale_d | p.scalars | p.prepacked_a | p.prepacked_b | p.bits;
   if ((enums & ~0xff) != 0 || (flags & ~1) != 0) name_bad_field(p);
 }
 
@@ -127,7 +131,9 @@ hotgemm_problem problem_from(const Problem& p) {
           .scalars = e.scalars,
           .prepacked_a = p.prepacked_a,
           .prepacked_b = p.prepacked_b,
-          .function = e.function.number()};
+          .function = e.function.number(),
+          .bits = e.bits,
+          .bias_gradient = number(e.bias_gradient)};
 }
 
 }  // namespace
@@ -166,7 +172,9 @@ Problem problem_of(const hotgemm_problem* given) {
                        .amax = p.amax != 0,
                        .scale_d = p.scale_d != 0,
                        .scalars = p.scalars != 0,
-                       .function = EpilogueFunction::of(p.function)},
+                       .function = EpilogueFunction::of(p.function),
+                       .bits = p.bits != 0,
+                       .bias_gradient = static_cast<Bias>(p.bias_gradient)},
           .prepacked_a = p.prepacked_a != 0,
           .prepacked_b = p.prepacked_b != 0};
 }

@@ -32,7 +32,7 @@ struct ClassKey {
   std::uint8_t align_d = 0;
   bool beta_is_zero = true;
   WorkspaceClass workspace = WorkspaceClass::full;
-  std::uint8_t unused[6] = {};
+  std::uint8_t unused[4] = {};
   std::uint16_t sm_limit = 0;
 
   using Words = std::array<std::uint64_t, 7>;

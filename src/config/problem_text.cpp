@@ -104,6 +104,7 @@ struct EpilogueFlag {
   bool Epilogue::*member;
 };
 constexpr std::string_view kFunctionWord = "function:";
+constexpr std::string_view kWrittenBits = "aux:bits", kReadBits = "drelu:bits";
 constexpr std::array<EpilogueFlag, 5> kEpilogueFlags{{{"aux", &Epilogue::aux},
                                                       {"residual", &Epilogue::residual},
                                                       {"amax", &Epilogue::amax},
@@ -114,6 +115,13 @@ void parse_epilogue_word(std::string_view word, Epilogue& epilogue) {
   const auto flag = std::ranges::find(kEpilogueFlags, word, &EpilogueFlag::name);
   if (flag != kEpilogueFlags.end()) {
     epilogue.*flag->member = true;
+  } else if (word == kWrittenBits) {
+    epilogue.aux = epilogue.bits = true;
+  } else if (word == kReadBits) {
+    epilogue.activation = Activation::drelu;
+    epilogue.bits = true;
+  } else if (const auto gradient = suffix(word, "bias_gradient", ':', Bias::per_column)) {
+    epilogue.bias_gradient = *gradient;
   } else if (const auto scale_a = suffix(word, "scale_a", ':', Scaling::tensor)) {
     epilogue.scale_a = *scale_a;
   } else if (const auto scale_b = suffix(word, "scale_b", ':', Scaling::tensor)) {
@@ -145,11 +153,17 @@ std::string epilogue_text(const Epilogue& e) {
   add_word(text, "scale_a", e.scale_a, Scaling::tensor);
   add_word(text, "scale_b", e.scale_b, Scaling::tensor);
   add_word(text, "bias", e.bias, Bias::per_column);
-  add_flag(0);
+  if (e.writes_bits()) {
+    text.append("+").append(kWrittenBits);
+  } else {
+    add_flag(0);
+  }
   if (e.activation != Activation::none) text.append("+").append(to_string(e.activation));
+  if (e.bits && !e.aux) text.append(":bits");
   if (e.has_function()) text.append("+").append(kFunctionWord).append(to_string(e.function));
   add_word(text, "gated", e.gate, Gate::halves);
   for (std::size_t i = 1; i < kEpilogueFlags.size(); ++i) add_flag(i);
+  add_word(text, "bias_gradient", e.bias_gradient, Bias::per_column);
   return text.empty() ? text : text.substr(1);
 }
 

@@ -55,6 +55,8 @@ std::string epilogue_initializer(const Epilogue& e) {
   add("scale_d", e.scale_d);
   add("scalars", e.scalars);
   add("function", e.function);
+  add("bits", e.bits);
+  add("bias_gradient", e.bias_gradient);
   return text;
 }
 

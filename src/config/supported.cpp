@@ -112,17 +112,30 @@ std::string unsupported_epilogue(const Problem& p) {
   if (e == Epilogue{}) return {};
   if (p.types.d == DType::s32) return "an epilogue with D of type s32";
   if (!has_scales(p)) return unsupported_scales(p);
-  if (e.is_gated() && e.has_auxiliary()) return "an auxiliary matrix with a gated epilogue";
+  if (e.is_gated() && e.reads_auxiliary()) return "a derivative with a gated epilogue";
+  if (e.is_gated() && e.bits) return "bits with a gated epilogue";
+  if (e.bias_gradient != Bias::none && e.is_gated()) return "the gradient of a bias with a gated epilogue";
+  if (e.bias_gradient != Bias::none && p.groups != 0) return "the gradient of a bias with groups";
+  if (e.bias_gradient != Bias::none && p.order != SumOrder::any)
+    return "the gradient of a bias with order " + std::string(to_string(p.order));
   if (e.is_gated() && p.n % 2 != 0) return "an odd n with a gated epilogue";
   return {};
+}
+
+/// True if bits are those of ReLU: written with it, or read by its derivative.
+bool has_relu_bits(const Epilogue& e) noexcept {
+  return e.aux ? e.activation == Activation::relu : e.activation == Activation::drelu;
 }
 
 bool has_epilogue(const Problem& p) noexcept {
   const Epilogue& e = p.epilogue;
   if (e == Epilogue{}) return true;
-  if (e.is_gated() && (e.has_auxiliary() || p.n % 2 != 0 || e.gate > Gate::interleaved)) return false;
+  if (e.is_gated() && (e.reads_auxiliary() || e.bits || p.n % 2 != 0 || e.gate > Gate::interleaved)) return false;
   if (e.has_function() && (e.activation != Activation::none || !is_well_formed(e.function))) return false;
   if (e.aux && e.reads_auxiliary()) return false;
+  if (e.bits && !has_relu_bits(e)) return false;
+  const bool may_add = !e.is_gated() && p.groups == 0 && p.order == SumOrder::any;
+  if (e.bias_gradient != Bias::none && (!may_add || e.bias_gradient > Bias::per_row)) return false;
   return p.types.d != DType::s32 && has_scales(p) && e.bias <= Bias::per_row && e.activation <= Activation::dtanh;
 }
 

@@ -37,10 +37,12 @@ std::string epilogue_tags(const Epilogue& e) {
     std::erase(name, '_');
     text += name;
   }
+  add(e.bits, "bits");
   if (e.has_function()) text += "fn" + to_string(e.function);
   add(e.is_gated(), "gate", e.gate == Gate::halves ? "h" : "i");
   add(e.residual, "res");
   add(e.amax, "amax");
+  add(e.bias_gradient != Bias::none, "db", e.bias_gradient == Bias::per_row ? "m" : "n");
   add(e.scale_d, "sd");
   add(e.scalars, "dev");
   return text;

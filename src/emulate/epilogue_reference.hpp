@@ -71,6 +71,7 @@ struct EpilogueElement {
 struct FusedElement {
   double auxiliary = 0, result = 0, unscaled = 0;
   double auxiliary_gate = 0, result_gate = 0, unscaled_gate = 0;
+  double other = 0, other_gate = 0;  ///< the auxiliary output of the second column of a gate
 };
 
 /// The element from `product` = alpha * sum, whose summands have the sum `magnitude` of absolute values.
@@ -117,7 +118,9 @@ inline FusedElement fused_element(const Problem& problem, double product, double
           .unscaled = sum,
           .auxiliary_gate = rounded(value, gate),
           .result_gate = rounded(result, std::abs(e.scale_d) * of_sum + kUnit * std::abs(result)),
-          .unscaled_gate = of_sum};
+          .unscaled_gate = of_sum,
+          .other = factor,
+          .other_gate = rounded(factor, factor_gate)};
 }
 
 /// True if each operation of the epilogue is exact on small numbers.

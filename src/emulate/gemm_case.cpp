@@ -55,6 +55,15 @@ HostMatrix make_matrix(DType dtype, std::int64_t rows, std::int64_t cols, int al
   return matrix;
 }
 
+/// A matrix of bits, as cuBLASLt has it. Rows get an extra unit at the end unless `packed`.
+HostMatrix make_bits(std::int64_t rows, std::int64_t cols, bool packed) {
+  const std::int64_t units = (cols + kBitRowUnit - 1) / kBitRowUnit + (packed ? 0 : 1);
+  HostMatrix matrix{
+      .rows = rows, .cols = (cols + 7) / 8, .ld = units * (kBitRowUnit / 8), .element_bytes = 1, .bytes = {}};
+  matrix.bytes.assign(static_cast<std::size_t>(rows * matrix.pitch_bytes()), unwritten_byte(DType::s8));
+  return matrix;
+}
+
 void fill(HostMatrix& matrix, DType dtype, Values& values) {
   for (std::int64_t row = 0; row < matrix.rows; ++row) {
     for (std::int64_t col = 0; col < matrix.cols; ++col) matrix.set(dtype, row, col, values.next(dtype));
@@ -157,6 +166,10 @@ double HostMatrix::get(DType dtype, std::int64_t row, std::int64_t col) const {
   return load(bytes.data() + byte_offset(*this, row, col), dtype);
 }
 
+bool HostMatrix::bit(std::int64_t row, std::int64_t col) const {
+  return (bytes[byte_offset(*this, row, col / 8)] >> (col % 8) & 1) != 0;
+}
+
 void HostMatrix::set(DType dtype, std::int64_t row, std::int64_t col, double value) {
   store(bytes.data() + byte_offset(*this, row, col), dtype, value);
 }
@@ -199,8 +212,20 @@ void make_epilogue(const GemmCase& c, GemmMatrices& m, Values& values) {
     fill(m.residual, p.types.d, values);
   }
   if (c.residual_in_place) m.d = m.residual;
-  if (e.has_auxiliary()) m.auxiliary = make_matrix(p.types.d, p.m, p.n, p.hints.align_d);
-  if (e.reads_auxiliary()) fill(m.auxiliary, p.types.d, values);
+  if (e.has_auxiliary()) {
+    m.auxiliary = e.bits ? make_bits(p.m, p.n, c.packed) : make_matrix(p.types.d, p.m, p.n, p.hints.align_d);
+  }
+  if (e.bits) {
+    fill(m.auxiliary, DType::s8, values);
+  } else if (e.reads_auxiliary()) {
+    fill(m.auxiliary, p.types.d, values);
+  }
+  if (e.bias_gradient != Bias::none) {
+    m.bias_gradient = make_matrix(DType::f32, 1, e.bias_gradient == Bias::per_row ? p.m : p.n, 4, true);
+    fill(m.bias_gradient, DType::s32, values);
+    for (std::int64_t i = 0; i < m.bias_gradient.cols; ++i)
+      m.bias_gradient.set(DType::f32, 0, i, m.bias_gradient.get(DType::s32, 0, i));
+  }
   if (e.scalars) {
     m.scalars = make_matrix(DType::f32, 1, 2, 4, true);
     m.scalars.set(DType::f32, 0, 0, c.alpha);
@@ -246,7 +271,11 @@ EpilogueElement epilogue_at(const GemmCase& c, const GemmMatrices& m, double add
   EpilogueElement at{.scale = factor(columns.gate), .addend = addend, .bias = bias(columns.gate)};
   if (e.is_gated()) at.other.scale = factor(columns.other), at.other.bias = bias(columns.other);
   if (e.residual) at.residual = m.residual.get(p.types.d, row, col);
-  if (e.reads_auxiliary()) at.auxiliary = m.auxiliary.get(p.types.d, row, col);
+  if (e.reads_bits()) {
+    at.auxiliary = m.auxiliary.bit(row, col) ? 1 : 0;
+  } else if (e.reads_auxiliary()) {
+    at.auxiliary = m.auxiliary.get(p.types.d, row, col);
+  }
   if (e.scale_d) at.scale_d = m.scale_d.get(DType::f32, 0, 0);
   at.low = c.clamp_low, at.high = c.clamp_high;
   at.point = {.row = row, .column = col, .batch = c.product};
@@ -304,7 +333,11 @@ GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : 
   const std::size_t columns = e.columns_of_d(n);
   exact_.assign(m * columns, 0);
   gate_ = exact_;
-  if (e.aux) auxiliary_ = auxiliary_gate_ = gate_;
+  if (e.aux) auxiliary_.assign(m * n, 0), auxiliary_gate_ = auxiliary_;
+  if (e.bias_gradient != Bias::none) {
+    gradient_.assign(e.bias_gradient == Bias::per_row ? m : columns, 0);
+    gradient_gate_ = gradient_;
+  }
   for (std::size_t i = 0; i < m; ++i) {
     for (std::size_t j = 0; j < columns; ++j) {
       const std::size_t at = i * columns + j;
@@ -325,7 +358,14 @@ GemmReference::GemmReference(const GemmCase& c, const GemmMatrices& matrices) : 
           fused_element(problem_, product[from], magnitude[from], static_cast<double>(c.alpha), operands);
       exact_[at] = fused.result, gate_[at] = fused.result_gate;
       amax_ = std::max(amax_, std::abs(fused.unscaled)), amax_gate_ = std::max(amax_gate_, fused.unscaled_gate);
-      if (e.aux) auxiliary_[at] = fused.auxiliary, auxiliary_gate_[at] = fused.auxiliary_gate;
+      if (e.aux) auxiliary_[from] = fused.auxiliary, auxiliary_gate_[from] = fused.auxiliary_gate;
+      if (e.aux && e.is_gated()) auxiliary_[other] = fused.other, auxiliary_gate_[other] = fused.other_gate;
+      if (e.bias_gradient == Bias::none) continue;
+      const std::size_t index = e.bias_gradient == Bias::per_row ? i : j;
+      // In any order, each of the sums so far is rounded.
+      const double roundings = static_cast<double>(e.bias_gradient == Bias::per_row ? columns : m) * 0x1p-24;
+      gradient_[index] += fused.unscaled;
+      gradient_gate_[index] += fused.unscaled_gate + roundings * (std::abs(fused.unscaled) + 1);
     }
   }
 }
@@ -334,8 +374,8 @@ double GemmReference::worst_error(const HostMatrix& d, const std::vector<double>
                                   const std::vector<double>& gate) const {
   double worst = 0;
   for (std::int64_t i = 0; i < problem_.m; ++i) {
-    for (std::int64_t j = 0; j < columns_of_d(problem_); ++j) {
-      const auto at = static_cast<std::size_t>(i * columns_of_d(problem_) + j);
+    for (std::int64_t j = 0; j < columns_of(exact); ++j) {
+      const auto at = static_cast<std::size_t>(i * columns_of(exact) + j);
       const double found = d.get(problem_.types.d, i, j);
       if (is_beyond(problem_.types.d, found, exact[at])) continue;
       const double ratio = std::abs(found - exact[at]) / gate[at];
@@ -345,10 +385,35 @@ double GemmReference::worst_error(const HostMatrix& d, const std::vector<double>
   return worst;
 }
 
+double GemmReference::worst_auxiliary_error(const HostMatrix& output) const {
+  if (!problem_.epilogue.bits) return worst_error(output, auxiliary_, auxiliary_gate_);
+  double worst = 0;  // of a bit that is wrong: the distance of its value from 0
+  for (std::int64_t i = 0; i < problem_.m; ++i) {
+    for (std::int64_t j = 0; j < problem_.n; ++j) {
+      const auto at = static_cast<std::size_t>(i * problem_.n + j);
+      if (output.bit(i, j) != (auxiliary_[at] > 0))
+        worst = std::max(worst, std::abs(auxiliary_[at]) / auxiliary_gate_[at]);
+    }
+  }
+  return worst;
+}
+
+std::string GemmReference::first_inexact_auxiliary(const HostMatrix& output) const {
+  if (!problem_.epilogue.bits) return first_inexact(output, auxiliary_);
+  for (std::int64_t i = 0; i < problem_.m; ++i) {
+    for (std::int64_t j = 0; j < problem_.n; ++j) {
+      const double value = auxiliary_[static_cast<std::size_t>(i * problem_.n + j)];
+      if (output.bit(i, j) != (value > 0))
+        return fmt::format("the bit of ({}, {}) is {}, and the value {}", i, j, output.bit(i, j) ? 1 : 0, value);
+    }
+  }
+  return {};
+}
+
 std::string GemmReference::first_inexact(const HostMatrix& d, const std::vector<double>& exact) const {
   for (std::int64_t i = 0; i < problem_.m; ++i) {
-    for (std::int64_t j = 0; j < columns_of_d(problem_); ++j) {
-      const auto at = static_cast<std::size_t>(i * columns_of_d(problem_) + j);
+    for (std::int64_t j = 0; j < columns_of(exact); ++j) {
+      const auto at = static_cast<std::size_t>(i * columns_of(exact) + j);
       const double expected = rounded(problem_.types.d, exact[at]);
       const double found = d.get(problem_.types.d, i, j);
       if (found != expected) return fmt::format("({}, {}) is {} and should be {}", i, j, found, expected);

@@ -4,6 +4,7 @@
 
 #include <hotgemm/types.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -49,6 +50,8 @@ struct HostMatrix {
   std::int64_t pitch_bytes() const { return ld * element_bytes; }
   /// As kernels multiply it: a tf32 is rounded to nearest even.
   double get(DType dtype, std::int64_t row, std::int64_t col) const;
+  /// Of a matrix of bits, whose elements are bytes: bit `col` of a row.
+  bool bit(std::int64_t row, std::int64_t col) const;
   /// Rounds `value` to nearest even; tf32 to an f32. An integer that the type does not have wraps if the type is s32,
   /// and otherwise becomes the nearest one.
   void set(DType dtype, std::int64_t row, std::int64_t col, double value);
@@ -56,10 +59,11 @@ struct HostMatrix {
 
 /// The operands of a case. The bytes between rows, and all bytes of D and of the auxiliary output, are NaN, or integers
 /// of a large magnitude. Operands of the epilogue that the problem does not have are empty. Vectors are one row. The
-/// scales of blocks have a row for each block of k, those of B for each block of columns.
+/// scales of blocks have a row for each block of k, those of B for each block of columns. An auxiliary matrix of bits
+/// is one of bytes with any values, and `bias_gradient` has the numbers to which sums are added.
 struct GemmMatrices {
   HostMatrix a, b, c, d;
-  HostMatrix scale_a, scale_b, scale_d, bias, residual, auxiliary;
+  HostMatrix scale_a, scale_b, scale_d, bias, residual, auxiliary, bias_gradient;
   HostMatrix scalars;        ///< alpha and beta
   HostMatrix group_numbers;  ///< the offsets or counts of groups, a row of s32; make_matrices makes none
   HostMatrix function_operands[EpilogueFunction::kMostOperands];
@@ -76,22 +80,27 @@ class GemmReference {
   /// Describes the first element that is not the right result rounded to nearest even, for `integers` data. Empty if
   /// there is none.
   std::string first_inexact(const HostMatrix& d) const { return first_inexact(d, exact_); }
-  /// The worst error of the auxiliary output of an epilogue.
-  double worst_auxiliary_error(const HostMatrix& output) const {
-    return worst_error(output, auxiliary_, auxiliary_gate_);
-  }
-  std::string first_inexact_auxiliary(const HostMatrix& output) const { return first_inexact(output, auxiliary_); }
+  /// The same for the auxiliary output of an epilogue.
+  double worst_auxiliary_error(const HostMatrix& output) const;
+  std::string first_inexact_auxiliary(const HostMatrix& output) const;
+  /// The sum of elements before scale_d that is added to number `index` of the gradient of the bias, and its gate.
+  double bias_gradient(std::int64_t index) const { return gradient_[static_cast<std::size_t>(index)]; }
+  double bias_gradient_gate(std::int64_t index) const { return gradient_gate_[static_cast<std::size_t>(index)]; }
   /// The largest absolute value before scale_d, and its gate.
   double amax() const { return amax_; }
   double amax_gate() const { return amax_gate_; }
 
  private:
+  std::int64_t columns_of(const std::vector<double>& exact) const {
+    return static_cast<std::int64_t>(exact.size()) / std::max<std::int64_t>(problem_.m, 1);
+  }
   double worst_error(const HostMatrix& d, const std::vector<double>& exact, const std::vector<double>& gate) const;
   std::string first_inexact(const HostMatrix& d, const std::vector<double>& exact) const;
 
   Workload problem_;
   std::vector<double> exact_, gate_;                ///< of D
   std::vector<double> auxiliary_, auxiliary_gate_;  ///< empty without auxiliary output
+  std::vector<double> gradient_, gradient_gate_;    ///< empty without the gradient of the bias
   double amax_ = 0, amax_gate_ = 0;
 };
 

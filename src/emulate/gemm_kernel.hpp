@@ -40,6 +40,9 @@ const std::vector<GemmKernel>& function_kernels();
 /// Kernels with gates: of both arrangements of columns, in each way in which a family loads them and stores D.
 const std::vector<GemmKernel>& gated_kernels();
 
+/// Kernels with ReLU's bits, written and read, and with the gradient of a bias: in each way in which a family stores D.
+const std::vector<GemmKernel>& backward_kernels();
+
 /// Kernels for batches: one of each way in which a family finds the operands of a product.
 const std::vector<GemmKernel>& batched_kernels();
 

@@ -132,6 +132,7 @@ struct PlacedEpilogue {
   ExtraArgs extras{};
   const Allocation* auxiliary = nullptr;
   const Allocation* amax = nullptr;
+  const Allocation* bias_gradient = nullptr;
 };
 
 PlacedEpilogue place_epilogue(Device& device, const GemmMatrices& m, const GemmCase& c, const Allocation& d) {
@@ -172,11 +173,15 @@ PlacedEpilogue place_epilogue(Device& device, const GemmMatrices& m, const GemmC
     placed.args.ld_residual = c.residual_in_place ? m.d.ld : m.residual.ld;
   }
   if (e.aux) {
-    placed.auxiliary = &place(device, "auxiliary", m.auxiliary, true, false);
+    placed.auxiliary = &place(device, "auxiliary", m.auxiliary, true, e.bits);
     placed.args.auxiliary = placed.auxiliary->address();
   }
   if (e.reads_auxiliary()) placed.args.auxiliary = put(true, "auxiliary", m.auxiliary);
-  placed.args.ld_auxiliary = m.auxiliary.ld;
+  placed.args.ld_auxiliary = m.auxiliary.ld * (e.bits ? 8 : 1);
+  if (e.bias_gradient != Bias::none) {
+    placed.bias_gradient = &place(device, "bias_gradient", m.bias_gradient, true, true);
+    placed.extras.bias_gradient = placed.bias_gradient->address();
+  }
   return placed;
 }
 
@@ -187,7 +192,7 @@ BatchArgs batch_args(const GemmCase& c, const GemmMatrices& m) {
           .stride_c = c.in_place ? m.d.stride : m.c.stride,
           .stride_d = m.d.stride,
           .stride_residual = c.residual_in_place ? m.d.stride : m.residual.stride,
-          .stride_auxiliary = m.auxiliary.stride,
+          .stride_auxiliary = m.auxiliary.stride * (c.problem.epilogue.bits ? 8 : 1),
           .count = static_cast<unsigned>(c.problem.groups != 0 ? c.problem.groups : c.problem.batch)};
 }
 
@@ -227,7 +232,11 @@ void load(const Allocation& allocation, HostMatrix& matrix) {
 GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices& matrices, std::uint64_t seed) {
   require_possible(kernel, c);
   const Workload& p = c.problem;
-  GemmRun run{.d = matrices.d, .auxiliary = matrices.auxiliary, .amax = 0, .report = {}};
+  GemmRun run{.d = matrices.d,
+              .auxiliary = matrices.auxiliary,
+              .bias_gradient = matrices.bias_gradient,
+              .amax = 0,
+              .report = {}};
   if (is_empty(p)) return run;
   Device device;
   const Allocation& a = place(device, "A", matrices.a, false, true);
@@ -277,6 +286,7 @@ GemmRun run_gemm(const GemmKernel& kernel, const GemmCase& c, const GemmMatrices
   check_counters(workspace, seed, run.report.findings);
   load(d, run.d);
   if (epilogue.auxiliary != nullptr) load(*epilogue.auxiliary, run.auxiliary);
+  if (epilogue.bias_gradient != nullptr) load(*epilogue.bias_gradient, run.bias_gradient);
   if (epilogue.amax != nullptr) epilogue.amax->load(0, 0, &run.amax, sizeof run.amax);
   return run;
 }

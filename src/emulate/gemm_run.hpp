@@ -11,8 +11,9 @@ namespace hotgemm::emulate {
 /// The result of a GEMM on the emulated device.
 struct GemmRun {
   HostMatrix d;
-  HostMatrix auxiliary;  ///< of an epilogue that has one
-  float amax = 0;        ///< likewise
+  HostMatrix auxiliary;      ///< of an epilogue that has one
+  HostMatrix bias_gradient;  ///< likewise
+  float amax = 0;            ///< likewise
   LaunchReport report;
 };
 

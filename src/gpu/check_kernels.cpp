@@ -103,8 +103,12 @@ void CheckKernels::fill_epilogue(const Problem& p, const OperandSet& set, float 
   const std::int64_t biases = e.bias == Bias::per_row ? all_rows(p) : p.n;
   normal({to.bias, biases, 0}, bias_type(p.types.d), 1, biases, one, kBiasKey);
   normal({to.residual, to.ld_residual, to.stride_residual}, p.types.d, products.m, p.n, products, kResidualKey);
-  if (e.reads_auxiliary())
+  if (e.reads_bits()) {  // of any values
+    normal({to.auxiliary, to.ld_auxiliary / 8, to.stride_auxiliary / 8}, DType::s8, products.m, to.ld_auxiliary / 8,
+           products, kAuxiliaryKey);
+  } else if (e.reads_auxiliary()) {
     normal({to.auxiliary, to.ld_auxiliary, to.stride_auxiliary}, p.types.d, products.m, p.n, products, kAuxiliaryKey);
+  }
   std::vector<std::vector<float>> uploads;  // until the stream has read them
   const auto upload = [&](CUdeviceptr vector, std::vector<float> values) {
     if (vector == 0) return;
@@ -123,6 +127,7 @@ void CheckKernels::fill_epilogue(const Problem& p, const OperandSet& set, float 
   upload(to.scale_d, scale_factors(1, seed + kScaleKey + 2));
   upload(to.scalars, {alpha, beta});
   upload(to.amax, {0});
+  upload(to.bias_gradient, std::vector<float>(static_cast<std::size_t>(e.bias_gradient == Bias::per_row ? p.m : p.n)));
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
     const FunctionOperand kind = e.function.operand(i);
     const unsigned key = kOperandKey + static_cast<unsigned>(i);
@@ -134,8 +139,8 @@ void CheckKernels::fill_epilogue(const Problem& p, const OperandSet& set, float 
     }
   }
   if (e.aux) {
-    const std::int64_t bytes =
-        ((products.batch - 1) * to.stride_auxiliary + (products.m - 1) * to.ld_auxiliary + p.n) * size_bytes(p.types.d);
+    const std::int64_t elements = (products.batch - 1) * to.stride_auxiliary + (products.m - 1) * to.ld_auxiliary + p.n;
+    const std::int64_t bytes = e.bits ? (elements + 7) / 8 : elements * size_bytes(p.types.d);
     driver_.check(
         driver_.cuMemsetD8Async(to.auxiliary, unwritten_byte(p.types.d), static_cast<std::size_t>(bytes), stream),
         "poison the auxiliary output");

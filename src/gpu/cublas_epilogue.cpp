@@ -14,6 +14,8 @@ struct LtKind {
   Activation activation;
   bool aux;  ///< written, or read
   cublasLtEpilogue_t kind;
+  bool bits = false;           ///< the auxiliary matrix has bits
+  bool bias_gradient = false;  ///< for each column of D
 };
 constexpr LtKind kLtKinds[] = {
     {false, Activation::none, false, CUBLASLT_EPILOGUE_DEFAULT},
@@ -25,6 +27,11 @@ constexpr LtKind kLtKinds[] = {
     {false, Activation::gelu, true, CUBLASLT_EPILOGUE_GELU_AUX},
     {true, Activation::gelu, true, CUBLASLT_EPILOGUE_GELU_AUX_BIAS},
     {false, Activation::dgelu, true, CUBLASLT_EPILOGUE_DGELU},
+    {false, Activation::relu, true, CUBLASLT_EPILOGUE_RELU_AUX, true},
+    {true, Activation::relu, true, CUBLASLT_EPILOGUE_RELU_AUX_BIAS, true},
+    {false, Activation::drelu, true, CUBLASLT_EPILOGUE_DRELU, true},
+    {false, Activation::drelu, true, CUBLASLT_EPILOGUE_DRELU_BGRAD, true, true},
+    {false, Activation::dgelu, true, CUBLASLT_EPILOGUE_DGELU_BGRAD, false, true},
 };
 
 /// True if cuBLASLt has the scales, with numbers of the types of `p`. Its scales of blocks lie as ours do, if the rows
@@ -59,12 +66,16 @@ bool may_have_aux(const Workload& p) {
 std::optional<LtEpilogue> lt_epilogue(const Workload& p) {
   const Epilogue& e = p.epilogue;
   if (e == Epilogue{}) return LtEpilogue{};
-  if (is_integer(p.types.a) || e.is_gated() || e.scalars || e.has_extras()) return std::nullopt;
+  if (is_integer(p.types.a) || e.is_gated() || e.scalars || e.has_function() || e.has_clamp() || e.amax ||
+      e.bias_gradient == Bias::per_row) {
+    return std::nullopt;
+  }
   if (!has_scales(p) || !has_bias(p)) return std::nullopt;
   if (e.residual && !may_be_c(p)) return std::nullopt;
   if (e.has_auxiliary() && !may_have_aux(p)) return std::nullopt;
   for (const LtKind& row : kLtKinds) {
-    if (row.bias == (e.bias != Bias::none) && row.activation == e.activation && row.aux == e.has_auxiliary()) {
+    if (row.bias == (e.bias != Bias::none) && row.activation == e.activation && row.aux == e.has_auxiliary() &&
+        row.bits == e.bits && row.bias_gradient == (e.bias_gradient != Bias::none)) {
       return LtEpilogue{.kind = row.kind, .residual_is_c = e.residual};
     }
   }
@@ -99,6 +110,8 @@ void describe_epilogue(const Workload& problem, const LtEpilogue& epilogue, cons
            static_cast<std::int32_t>(element_type(bias_type(problem.types.d)).cuda));
     set_address(CUBLASLT_MATMUL_DESC_BIAS_POINTER, set.bias);
   }
+  // Its gradient is of D's type, and takes the place of the bias.
+  set_address(CUBLASLT_MATMUL_DESC_BIAS_POINTER, set.bias_gradient);
   if (set.auxiliary != 0) {
     set_address(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, set.auxiliary);
     set_to(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, set.ld_auxiliary);

@@ -89,7 +89,8 @@ ExtraArgs extra_args(const Operands& o, const GemmTraits& traits, std::int64_t n
                  .ld_scale_a = o.ld_scale_a,
                  .ld_scale_b = o.ld_scale_b,
                  .stride_scale_b = scales_of(o.batch_stride_b, n, o.ld_scale_b),
-                 .stride_scale_a = scales_of(o.batch_stride_a, k, o.ld_scale_a)};
+                 .stride_scale_a = scales_of(o.batch_stride_a, k, o.ld_scale_a),
+                 .bias_gradient = address(o.bias_gradient)};
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
     args.operands[i] = address(o.function_operands[i]);
     args.ld[i] = o.ld_function_operands[i];

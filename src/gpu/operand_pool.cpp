@@ -46,7 +46,7 @@ Matrix matrix(std::int64_t rows, std::int64_t cols, std::int64_t batch, int alig
 /// each other. With a gate, D has rows for the whole product, so that the bare product can be computed there too.
 struct Matrices {
   Matrix a, b, c, d;
-  Matrix scale_a, scale_b, scale_d, scalars, bias, residual, auxiliary, amax;
+  Matrix scale_a, scale_b, scale_d, scalars, bias, residual, auxiliary, amax, bias_gradient;
   Matrix operands[EpilogueFunction::kMostOperands];
   Matrix group_numbers;
   Matrix pointers_a, pointers_b, pointers_c, pointers_d;
@@ -77,6 +77,13 @@ Matrix vector(bool is_there, std::int64_t count, DType dtype) {
   return is_there ? matrix(1, count, 1, kRowAlignment, dtype) : Matrix{};
 }
 
+/// A matrix of bits, as one of bytes.
+Matrix matrix_of_bits(const Workload& p) {
+  const std::int64_t units = (p.n + kBitRowUnit - 1) / kBitRowUnit;
+  const std::int64_t products = p.group_kind == GroupKind::rows ? p.batch : p.groups != 0 ? p.groups : p.batch;
+  return matrix(p.m, units * (kBitRowUnit / 8), products, kRowAlignment, DType::s8);
+}
+
 void add_epilogue(const Workload& p, Matrices& to) {
   const Epilogue& e = p.epilogue;
   const auto factors = [](Scaling scaling, std::int64_t all) {
@@ -94,7 +101,8 @@ void add_epilogue(const Workload& p, Matrices& to) {
   to.scalars = vector(e.scalars, 2, DType::f32);
   to.bias = vector(e.bias != Bias::none, e.bias == Bias::per_row ? rows : p.n, bias_type(p.types.d));
   if (e.residual) to.residual = to.d;
-  if (e.has_auxiliary()) to.auxiliary = to.d;
+  if (e.has_auxiliary()) to.auxiliary = e.bits ? matrix_of_bits(p) : to.d;
+  to.bias_gradient = vector(e.bias_gradient != Bias::none, e.bias_gradient == Bias::per_row ? p.m : p.n, DType::f32);
   to.amax = vector(e.amax, 1, DType::f32);
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
     const FunctionOperand kind = e.function.operand(i);
@@ -176,7 +184,8 @@ OperandSet place_set(const Epilogue& epilogue, const Matrices& all, CUdeviceptr 
                                  {&e.bias, &all.bias},
                                  {&e.residual, &all.residual},
                                  {&e.auxiliary, &all.auxiliary},
-                                 {&e.amax, &all.amax}}) {
+                                 {&e.amax, &all.amax},
+                                 {&e.bias_gradient, &all.bias_gradient}}) {
     *to = take(*from);
   }
   set.group_numbers = take(all.group_numbers);
@@ -188,8 +197,9 @@ OperandSet place_set(const Epilogue& epilogue, const Matrices& all, CUdeviceptr 
   e.ld_scale_b = all.ld_scale_b;
   e.ld_residual = all.residual.ld;
   e.stride_residual = all.residual.stride;
-  e.ld_auxiliary = all.auxiliary.ld;
-  e.stride_auxiliary = all.auxiliary.stride;
+  const int bits = epilogue.bits ? 8 : 1;  // of an element of the matrix as it is allocated
+  e.ld_auxiliary = all.auxiliary.ld * bits;
+  e.stride_auxiliary = all.auxiliary.stride * bits;
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
     e.operands[i] = take(all.operands[i]);
     if (epilogue.function.operand(i) != FunctionOperand::matrix) continue;
@@ -329,6 +339,7 @@ void OperandPool::add_epilogue(const EpilogueSet& set, Operands& operands) {
   operands.ld_auxiliary = set.ld_auxiliary;
   operands.batch_stride_auxiliary = set.stride_auxiliary;
   operands.amax = to_pointer<float>(set.amax);
+  operands.bias_gradient = to_pointer<float>(set.bias_gradient);
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
     operands.function_operands[i] = to_pointer<void>(set.operands[i]);
     operands.ld_function_operands[i] = set.ld_operands[i];

@@ -26,6 +26,7 @@ struct EpilogueSet {
   std::int64_t stride_residual = 0;  ///< from one matrix of a batch to the next, in elements
   std::int64_t stride_auxiliary = 0;
   CUdeviceptr amax = 0;
+  CUdeviceptr bias_gradient = 0;
   CUdeviceptr operands[EpilogueFunction::kMostOperands] = {};          ///< of the function
   std::int64_t ld_operands[EpilogueFunction::kMostOperands] = {};      ///< of those that are matrices
   std::int64_t stride_operands[EpilogueFunction::kMostOperands] = {};  ///< likewise

@@ -57,6 +57,7 @@ void validate_epilogue(const Problem& p) {
   validate_enum("the bias", e.bias);
   validate_enum("the activation", e.activation);
   validate_enum("the gate", e.gate);
+  validate_enum("the gradient of a bias", e.bias_gradient);
   if (e.is_gated() && p.n % 2 != 0) {
     bad("n is " + std::to_string(p.n) +
         "; the product of a gated epilogue has an even number of columns, two for each " + "of D");
@@ -71,6 +72,10 @@ void validate_epilogue(const Problem& p) {
   if (e.aux && e.reads_auxiliary()) {
     bad("the epilogue has aux, which writes the auxiliary matrix, and " + std::string(to_string(e.activation)) +
         ", which reads it");
+  }
+  if (e.bits && e.activation != (e.aux ? Activation::relu : Activation::drelu)) {
+    bad("the epilogue has bits with " + std::string(e.aux ? "aux and " : "") + std::string(to_string(e.activation)) +
+        "; an auxiliary matrix of bits is written with aux and relu, and read by drelu");
   }
 }
 
@@ -205,19 +210,33 @@ void validate_vector(const char* name, const void* pointer, DType dtype, bool is
   validate_element_alignment(name, pointer, dtype);
 }
 
-/// Throws if a matrix of the epilogue is missing, not aligned, or too narrow. It has the sizes of D.
-void validate_beside_d(const char* underscore_name, const void* pointer, std::int64_t ld, const Problem& p) {
+/// Throws if a matrix of the epilogue, of D's type, is missing, not aligned, or too narrow.
+void validate_beside_d(const char* underscore_name, const void* pointer, std::int64_t ld, const Problem& p,
+                       Extent extent) {
   validate_vector(underscore_name + 1, pointer, p.types.d, !is_empty(p));
-  validate_matrix(underscore_name, pointer, ld, extent_of_d(p), p.types.d, false);
+  validate_matrix(underscore_name, pointer, ld, extent, p.types.d, false);
 }
 
 /// Checks a matrix of D's size that is read, and may be D.
 void validate_read(const char* underscore_name, const void* pointer, std::int64_t ld, const Problem& p,
                    const Operands& o) {
-  validate_beside_d(underscore_name, pointer, ld, p);
+  validate_beside_d(underscore_name, pointer, ld, p, extent_of_d(p));
   if (is_empty(p) || pointer != o.d || ld == o.ldd) return;
   bad(fmt::format("{0} and D are the same matrix with different leading dimensions: ld{1} {2}, ldd {3}",
                   underscore_name + 1, underscore_name, ld, o.ldd));
+}
+
+/// Throws if the matrix of bits is missing, too narrow, or not where kernels access whole words of it.
+void validate_bits(const Problem& p, const Operands& o) {
+  if (!is_empty(p) && o.auxiliary == nullptr) bad("auxiliary is null; the problem's epilogue needs it");
+  if (reinterpret_cast<std::uintptr_t>(o.auxiliary) % (kBitRowUnit / 8) != 0)
+    bad(fmt::format("auxiliary is not at a multiple of {} bytes, and is a matrix of bits", kBitRowUnit / 8));
+  // As for cuBLASLt, rows begin at multiples of 16 bytes.
+  if (o.ld_auxiliary % kBitRowUnit != 0) {
+    bad(fmt::format("ld_auxiliary is {}; that of a matrix of bits counts bits, and is a multiple of {}", o.ld_auxiliary,
+                    kBitRowUnit));
+  }
+  validate_matrix("_auxiliary", o.auxiliary, o.ld_auxiliary, extent_of_d(p), DType::e4m3, false);
 }
 
 /// The operands that the problem's epilogue has. validate_fields refuses the others.
@@ -255,8 +274,14 @@ void validate_epilogue_operands(const Problem& p, const Operands& o) {
         "; the low limit is below the high one");
   }
   if (e.amax) validate_vector("amax", o.amax, DType::f32, !has_no_d);
-  if (e.aux) validate_beside_d("_auxiliary", o.auxiliary, o.ld_auxiliary, p);
-  if (e.reads_auxiliary()) validate_read("_auxiliary", o.auxiliary, o.ld_auxiliary, p, o);
+  if (e.bias_gradient != Bias::none) validate_vector("bias_gradient", o.bias_gradient, DType::f32, !has_no_d);
+  if (e.bits) {
+    validate_bits(p, o);
+  } else {
+    if (e.aux)
+      validate_beside_d("_auxiliary", o.auxiliary, o.ld_auxiliary, p, {p.m, p.n});  // of both columns of a gate
+    if (e.reads_auxiliary()) validate_read("_auxiliary", o.auxiliary, o.ld_auxiliary, p, o);
+  }
   if (e.residual) validate_read("_residual", o.residual, o.ld_residual, p, o);
   if (e.aux && !has_no_d && o.auxiliary == o.d) bad("auxiliary and D are the same matrix");
 }
@@ -418,14 +443,15 @@ Hints hints_of(const Problem& p, const Operands& o) {
   std::uint64_t d_bits = bits(o.d, o.batch_align_d, o.ldd, types.d, kMaxTensorStride);
   if (is_c_read) d_bits |= bits(o.c, o.batch_align_c, o.ldc, types.c, kMaxTensorStride);
   if (o.residual != nullptr) d_bits |= alignment_bits(o.residual, o.ld_residual, types.d);
-  if (o.auxiliary != nullptr) d_bits |= alignment_bits(o.auxiliary, o.ld_auxiliary, types.d);
+  const bool has_matrix = o.auxiliary != nullptr && !p.epilogue.bits;
+  if (has_matrix) d_bits |= alignment_bits(o.auxiliary, o.ld_auxiliary, types.d);
   if (p.batch != 1 || p.groups != 0) {
     a_bits |= alignment_bits(nullptr, o.batch_stride_a, types.a);
     b_bits |= alignment_bits(nullptr, o.batch_stride_b, types.b);
     d_bits |= alignment_bits(nullptr, o.batch_stride_d, types.d);
     if (is_c_read) d_bits |= alignment_bits(nullptr, o.batch_stride_c, types.c);
     d_bits |= alignment_bits(nullptr, o.batch_stride_residual, types.d);
-    d_bits |= alignment_bits(nullptr, o.batch_stride_auxiliary, types.d);
+    if (has_matrix) d_bits |= alignment_bits(nullptr, o.batch_stride_auxiliary, types.d);
   }
   if (p.epilogue.has_function()) d_bits |= bits_of_function(p, o);
   return {.align_a = alignment_of(a_bits),

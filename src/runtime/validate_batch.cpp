@@ -32,12 +32,12 @@ void validate_stride(const char* name, const void* pointer, std::int64_t stride,
   }
 }
 
-/// Checks matrices of D's size that are written. They lie behind each other or, within the rows of one wide
+/// Checks matrices of `n` columns that are written. They lie behind each other or, within the rows of one wide
 /// matrix, side by side.
-void validate_written(const char* name, const void* pointer, std::int64_t stride, std::int64_t ld, const Problem& p) {
+void validate_written(const char* name, const void* pointer, std::int64_t stride, std::int64_t ld, std::int64_t n,
+                      const Problem& p) {
   validate_stride(name, pointer, stride, p.batch, p.types.d);
   if (is_empty(p) || p.batch == 1) return;
-  const std::int64_t n = columns_of_d(p);
   const bool is_behind = stride >= (p.m - 1) * ld + n;
   const bool is_beside = stride >= n && stride <= (ld - n) / (p.batch - 1);
   if (is_behind || is_beside) return;
@@ -85,16 +85,30 @@ void validate_array(const PointerArray& of) {
   }
 }
 
+/// Checks the distance of matrices of bits, which is counted in bits.
+void validate_bit_strides(const Problem& p, const Operands& o) {
+  if (o.batch_stride_auxiliary % kBitRowUnit != 0) {
+    bad(fmt::format("batch_stride_auxiliary is {}; that of matrices of bits counts bits, and is a multiple of {}",
+                    o.batch_stride_auxiliary, kBitRowUnit));
+  }
+  if (p.epilogue.aux)
+    return validate_written("auxiliary", o.auxiliary, o.batch_stride_auxiliary, o.ld_auxiliary, p.n, p);
+  validate_stride("auxiliary", o.auxiliary, o.batch_stride_auxiliary, p.batch, p.types.d);
+}
+
 /// The distances of the matrices of the epilogue.
 void validate_epilogue_strides(const Problem& p, const Operands& o) {
   if (p.epilogue.residual) validate_read("residual", o.residual, o.batch_stride_residual, p, o);
-  if (p.epilogue.reads_auxiliary()) validate_read("auxiliary", o.auxiliary, o.batch_stride_auxiliary, p, o);
+  if (p.epilogue.bits) validate_bit_strides(p, o);
+  if (p.epilogue.reads_auxiliary() && !p.epilogue.bits)
+    validate_read("auxiliary", o.auxiliary, o.batch_stride_auxiliary, p, o);
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
     if (p.epilogue.function.operand(i) != FunctionOperand::matrix) continue;
     validate_read(fmt::format("function_operands[{}]", i).c_str(), o.function_operands[i],
                   o.batch_stride_function_operands[i], p, o);
   }
-  if (p.epilogue.aux) validate_written("auxiliary", o.auxiliary, o.batch_stride_auxiliary, o.ld_auxiliary, p);
+  if (p.epilogue.aux && !p.epilogue.bits)
+    validate_written("auxiliary", o.auxiliary, o.batch_stride_auxiliary, o.ld_auxiliary, p.n, p);
 }
 
 }  // namespace
@@ -115,7 +129,7 @@ void validate_pointers(const Problem& p, const Operands& o) {
 void validate_batch(const Problem& p, const Operands& o) {
   validate_stride("a", o.a, o.batch_stride_a, p.batch, p.types.a);
   validate_stride("b", o.b, o.batch_stride_b, p.batch, p.types.b);
-  validate_written("d", o.d, o.batch_stride_d, o.ldd, p);
+  validate_written("d", o.d, o.batch_stride_d, o.ldd, columns_of_d(p), p);
   if (reads_c(o)) validate_read("c", o.c, o.batch_stride_c, p, o);  // of D's type, as all kernels have it
   validate_epilogue_strides(p, o);
 }

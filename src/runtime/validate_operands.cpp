@@ -104,6 +104,7 @@ constexpr Field kUnused[] = {
     HOTGEMM_FIELD(batch_align_a, has_pointers),  // and those of B, C and D
     HOTGEMM_FIELD(ld_scale_a, [](const Problem& p) { return p.epilogue.has_block_scales(); }),
     HOTGEMM_FIELD(ld_scale_b, [](const Problem& p) { return p.epilogue.has_block_scales(); }),
+    HOTGEMM_FIELD(bias_gradient, [](const Problem& p) { return p.epilogue.bias_gradient != Bias::none; }),
 };
 #undef HOTGEMM_FIELD
 static_assert(std::size(kUnused) == kUnusedWords + kAddedWords, "refuse an added field here until a kernel uses it");

@@ -143,6 +143,15 @@ HOTGEMM_DEVICE void red_global_add_u64(u64 address, u64 value) {
 HOTGEMM_DEVICE void red_global_max_u32(u64 address, u32 value) {
   HOTGEMM_PTX("red.global.max.u32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
 }
+HOTGEMM_DEVICE void red_global_and_b32(u64 address, u32 value) {
+  HOTGEMM_PTX("red.global.and.b32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
+}
+HOTGEMM_DEVICE void red_global_or_b32(u64 address, u32 value) {
+  HOTGEMM_PTX("red.global.or.b32 [%0], %1;" ::"l"(address), "r"(value) : "memory");
+}
+HOTGEMM_DEVICE void red_global_add_f32(u64 address, float value) {
+  HOTGEMM_PTX("red.global.add.f32 [%0], %1;" ::"l"(address), "f"(value) : "memory");
+}
 
 // ---- shared ----
 

@@ -83,13 +83,14 @@ struct ExtraArgs {
   long long product;               ///< its number in a batch, for the function; kernels for batches set it
   float low;                       ///< the limits of a clamp
   float high;
-  unsigned long long amax;   ///< address of an f32
-  long long ld[4];           ///< of those operands that are matrices: leading dimensions in elements
-  long long stride[4];       ///< their distances in a batch, in elements
-  long long ld_scale_a;      ///< of block scales: numbers from one block of k to the next,
-  long long ld_scale_b;      ///< from one block of columns to the next,
-  long long stride_scale_b;  ///< and from the scales of one product's B to those of the next
-  long long stride_scale_a;  ///< the same of A; not of groups that have rows of one A
+  unsigned long long amax;           ///< address of an f32
+  long long ld[4];                   ///< of those operands that are matrices: leading dimensions in elements
+  long long stride[4];               ///< their distances in a batch, in elements
+  long long ld_scale_a;              ///< of block scales: numbers from one block of k to the next,
+  long long ld_scale_b;              ///< from one block of columns to the next,
+  long long stride_scale_b;          ///< and from the scales of one product's B to those of the next
+  long long stride_scale_a;          ///< the same of A; not of groups that have rows of one A
+  unsigned long long bias_gradient;  ///< address of an f32 for each column of D, or for each row
 };
 
 /// The parameter of a kernel whose epilogue has a part of this kind.

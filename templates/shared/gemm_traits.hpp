@@ -65,7 +65,9 @@ constexpr int epilogue_registers(const GemmTraits& t) {
   registers += 8 * e.matrices_read();
   if (e.has_function()) registers += 16;
   if (e.is_gated()) registers += 8;
-  if ((e.matrices_read() > 0 || e.aux) && size_bytes(t.element_d) == 4) registers += 48;
+  if ((e.matrices_read() > 0 || (e.aux && !e.bits)) && size_bytes(t.element_d) == 4) registers += 48;
+  if (e.bits) registers += 4;
+  if (e.bias_gradient != Bias::none) registers += 8;
   return registers;
 }
 

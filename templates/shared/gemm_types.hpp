@@ -89,11 +89,12 @@ struct EpilogueFunction {
 ///   value = alpha * scale_a * scale_b * sum     factors of the whole product first, then those of the row, the column
 ///   value = value + beta * C                    fused, as without an epilogue
 ///   value = value + bias
-///   auxiliary = value                           rounded to the type of D
+///   auxiliary = value                           rounded to the type of D; or a bit: whether the value is above 0
 ///   value = activation(value)                   or its derivative at auxiliary, or the user's function
 ///   value = value * other value                 with a gate: up to here each of the two columns has a value
 ///   value = value + residual
 ///   amax = max(amax, |value|)
+///   bias_gradient = bias_gradient + value       of f32, with one number for each column of D or for each row
 ///   D = value * scale_d                         rounded to the type of D
 ///
 /// Scales of blocks are factors within the sum: the sum over each 128 products, times (scale_a * scale_b), is added to
@@ -110,6 +111,8 @@ struct Epilogue {
   bool scale_d = false;       ///< one factor for D
   bool scalars = false;       ///< alpha, beta or both are read from device memory
   EpilogueFunction function;  ///< in place of the activation
+  bool bits = false;          ///< the auxiliary matrix of relu or drelu has one bit for each element
+  Bias bias_gradient = Bias::none;
 
   /// True if there is a function in place of the activation.
   constexpr bool has_function() const { return function != EpilogueFunction{}; }
@@ -119,9 +122,12 @@ struct Epilogue {
   constexpr bool reads_auxiliary() const { return activation >= Activation::drelu && activation <= Activation::dtanh; }
   /// True if there is an auxiliary matrix, written or read.
   constexpr bool has_auxiliary() const { return aux || reads_auxiliary(); }
-  /// The number of matrices beside C that are read.
+  /// True if the auxiliary matrix has bits, which are written; or which are read.
+  constexpr bool writes_bits() const { return aux && bits; }
+  constexpr bool reads_bits() const { return reads_auxiliary() && bits; }
+  /// The number of matrices beside C that are read, of elements of D's type.
   constexpr int matrices_read() const {
-    int count = (residual ? 1 : 0) + (reads_auxiliary() ? 1 : 0);
+    int count = (residual ? 1 : 0) + (reads_auxiliary() && !bits ? 1 : 0);
     for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
       if (function.operand(i) == FunctionOperand::matrix) ++count;
     }
@@ -135,7 +141,7 @@ struct Epilogue {
     return is_gated() ? columns / 2 : columns;
   }
   /// True if an operation on sums has operands in ExtraArgs.
-  constexpr bool has_extras() const { return has_function() || has_clamp() || amax; }
+  constexpr bool has_extras() const { return has_function() || has_clamp() || amax || bias_gradient != Bias::none; }
   /// True if blocks of A and B have scales, by which sums over 128 products are multiplied.
   constexpr bool has_block_scales() const { return scale_a > Scaling::vector || scale_b > Scaling::vector; }
   /// True if kernels take a parameter of type WithExtras.
@@ -203,6 +209,9 @@ constexpr int count_element_types() {
   return count;
 }
 inline constexpr int kElementTypes = count_element_types();
+
+/// Rows of a matrix of bits begin at multiples of so many bits, and so does the matrix. cuBLASLt has the same rule.
+inline constexpr int kBitRowUnit = 128;
 
 /// The elements along k of a block that has a scale, and the columns of a block of B.
 inline constexpr int kScaleBlock = 128;

@@ -306,7 +306,8 @@ constexpr int fused_registers(const WgmmaConfig& c, const GemmTraits& t) {
   if (!t.is_fused() || c.split_k || c.stores_directly(t) || t.epilogue.gate == Gate::interleaved)
     return epilogue_registers(t);
   const int held = max_of(t.epilogue.matrices_read() - 1, 0);  // those of C are counted for the bare product
-  return 16 * held + (t.epilogue.aux ? 8 : 0) + (t.epilogue.has_function() ? 16 : 0);
+  return 16 * held + (t.epilogue.aux ? (t.epilogue.is_gated() ? 16 : 8) : 0) + (t.epilogue.has_function() ? 16 : 0) +
+         (t.epilogue.bias_gradient != Bias::none ? 8 : 0);
 }
 /// True if there is such an instruction: that for s8 has fewer widths.
 constexpr bool has_instruction(const WgmmaConfig& c, const GemmTraits& t) {

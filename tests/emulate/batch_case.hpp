@@ -61,6 +61,7 @@ inline Batch make_batch(GemmCase c, std::size_t count, bool shares_a, bool share
     if (!has_blocks || shares_b) product.scale_b = first.scale_b;
     product.scale_d = first.scale_d;
     product.bias = first.bias;
+    product.bias_gradient = first.bias_gradient;
     product.scalars = first.scalars;
     for (int o = 0; o < EpilogueFunction::kMostOperands; ++o) {
       if (c.problem.epilogue.function.operand(o) != FunctionOperand::matrix)
@@ -80,7 +81,9 @@ inline Batch make_batch(GemmCase c, std::size_t count, bool shares_a, bool share
   m.c = all(&GemmMatrices::c, types.c);
   m.d = all(&GemmMatrices::d, types.d);
   if (c.problem.epilogue.residual) m.residual = all(&GemmMatrices::residual, types.d);
-  if (c.problem.epilogue.has_auxiliary()) m.auxiliary = all(&GemmMatrices::auxiliary, types.d);
+  if (c.problem.epilogue.has_auxiliary()) {
+    m.auxiliary = all(&GemmMatrices::auxiliary, c.problem.epilogue.bits ? DType::s8 : types.d);
+  }
   for (int o = 0; o < EpilogueFunction::kMostOperands; ++o) {
     if (c.problem.epilogue.function.operand(o) == FunctionOperand::matrix)
       m.function_operands[o] = all([o](const GemmMatrices& one) { return one.function_operands[o]; }, types.d);

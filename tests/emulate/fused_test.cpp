@@ -45,6 +45,12 @@ void expect_right(const GemmKernel& kernel, const GemmCase& c, std::uint64_t see
   if (c.problem.epilogue.amax) {
     EXPECT_LE(std::abs(static_cast<double>(run.amax) - reference.amax()), is_exact ? 0 : reference.amax_gate());
   }
+  for (std::int64_t i = 0; i < run.bias_gradient.cols; ++i) {
+    const double before = matrices.bias_gradient.get(DType::f32, 0, i);
+    const double after = run.bias_gradient.get(DType::f32, 0, i);
+    EXPECT_LE(std::abs(after - before - reference.bias_gradient(i)), is_exact ? 0 : reference.bias_gradient_gate(i))
+        << "number " << i << " of the gradient of the bias";
+  }
   if (!c.problem.epilogue.aux) return;
   if (c.data == GemmData::integers) {
     EXPECT_EQ(reference.first_inexact_auxiliary(run.auxiliary), "");
@@ -80,6 +86,8 @@ TEST(EmulatedFused, PartsAndChainsAreRight) { expect_all_right(fused_kernels());
 TEST(EmulatedFused, ChainsOfWgmmaAreRightHoweverDIsStored) { expect_all_right(fused_wgmma_kernels()); }
 
 TEST(EmulatedFused, GatesAreRightHoweverTheirColumnsLie) { expect_all_right(gated_kernels()); }
+
+TEST(EmulatedFused, BitsOfReluAndGradientsOfBiasesAreRightHoweverDIsStored) { expect_all_right(backward_kernels()); }
 
 TEST(EmulatedFused, FunctionsOfUsersAreRightHoweverDIsStored) {
   std::vector<GemmKernel> kernels;

@@ -153,7 +153,8 @@ inline void stack(GemmMatrices& all, const std::vector<GemmMatrices>& of_groups,
   all.c = stacked(of_groups, &GemmMatrices::c, p.types.c);
   all.d = stacked(of_groups, &GemmMatrices::d, p.types.d);
   if (p.epilogue.residual) all.residual = stacked(of_groups, &GemmMatrices::residual, p.types.d);
-  if (p.epilogue.aux) all.auxiliary = stacked(of_groups, &GemmMatrices::auxiliary, p.types.d);
+  if (p.epilogue.has_auxiliary())
+    all.auxiliary = stacked(of_groups, &GemmMatrices::auxiliary, p.epilogue.bits ? DType::s8 : p.types.d);
   if (p.epilogue.bias != Bias::none) all.bias = stacked(of_groups, &GemmMatrices::bias, bias_type(p.types.d));
   for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
     if (p.epilogue.function.operand(i) != FunctionOperand::matrix) continue;
@@ -256,10 +257,13 @@ inline std::string first_wrong(const Groups& all, const GemmRun& run) {
   if (static_cast<double>(run.amax) != amax) return "amax is " + std::to_string(run.amax);
   constexpr std::uint8_t kUnwritten = 0xff;  // bytes of the device's memory that nobody has written
   const bool has_values = all.whole.in_place || all.whole.residual_in_place;
+  const bool has_bits = all.whole.problem.epilogue.bits;
   for (const HostMatrix* now : {&run.d, &run.auxiliary}) {
     for (std::size_t i = 0; i < now->bytes.size(); ++i) {
       const std::int64_t row = static_cast<std::int64_t>(i) / now->pitch_bytes();
-      const std::uint8_t before = has_values && now == &run.d ? all.matrices.d.bytes[i] : kUnwritten;
+      const std::uint8_t before = has_bits && now == &run.auxiliary ? all.matrices.auxiliary.bytes[i]
+                                  : has_values && now == &run.d     ? all.matrices.d.bytes[i]
+                                                                    : kUnwritten;
       const bool is_element = static_cast<std::int64_t>(i) % now->pitch_bytes() < now->row_bytes();
       if (is_element && !is_written[static_cast<std::size_t>(row)] && now->bytes[i] != before)
         return "row " + std::to_string(row) + ", which no group has, is written";

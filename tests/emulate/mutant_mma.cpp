@@ -30,11 +30,16 @@ constexpr GemmTraits kScaledHalves{.element = DType::e4m3, .element_b = DType::e
 constexpr GemmTraits kResidual{.vec_d = 8, .epilogue = {.bias = Bias::per_column, .residual = true}};
 constexpr GemmTraits kFusedC{.element = DType::bf16, .reads_c = true, .vec_d = 2, .epilogue = {.aux = true, .activation = Activation::relu}};
 
+constexpr Epilogue kForward{.bias = Bias::per_column, .aux = true, .activation = Activation::relu, .bits = true, .bias_gradient = Bias::per_column};
+constexpr GemmTraits kWritesBits{.vec_d = 8, .epilogue = kForward};
+constexpr GemmTraits kRowGradient{.vec_d = 1, .epilogue = {.bias_gradient = Bias::per_row}};
+
 constexpr GemmTraits kFunction{.vec_d = 8, .epilogue = {.amax = true, .function = kPlace}};
 
 constexpr GemmTraits kHalves{.op_a = Op::n, .op_b = Op::t, .vec_d = 1, .epilogue = {.activation = Activation::relu, .gate = Gate::halves}};
 constexpr GemmTraits kHalvesOfRows{.op_a = Op::n, .op_b = Op::n, .vec_b = 4, .vec_d = 1, .epilogue = {.activation = Activation::relu, .gate = Gate::halves}};
-constexpr GemmTraits kInterleaved{.op_a = Op::n, .op_b = Op::n, .vec_b = 2, .vec_d = 2, .epilogue = {.activation = Activation::relu, .gate = Gate::interleaved}};
+constexpr GemmTraits kKept{.op_a = Op::n, .op_b = Op::t, .vec_d = 2, .epilogue = {.aux = true, .activation = Activation::relu, .gate = Gate::halves}};
+constexpr GemmTraits kInterleaved{.op_a = Op::n, .op_b = Op::n, .vec_b = 2, .vec_d = 2, .epilogue = {.aux = true, .activation = Activation::relu, .gate = Gate::interleaved}};
 
 constexpr MmaConfig kBytes{.block_m = 32, .block_n = 32, .block_k = 64, .warps_m = 2, .warps_n = 1, .stages = 3, .fragment_buffers = 2, .store = kDirectStore};
 constexpr MmaConfig kWideBytes{.block_m = 32, .block_n = 128, .block_k = 64, .warps_m = 1, .warps_n = 2, .stages = 2, .fragment_buffers = 1, .store = kDirectStore};
@@ -67,7 +72,10 @@ const GemmKernel kKernels[] = {
     {kInTurn, kResidual, mma_gemm<kResidual, kInTurn>},
     {kDirect, kFusedC, mma_gemm<kFusedC, kDirect>},
     {kStaged, kFunction, mma_gemm<kFunction, kStaged>},
+    {kStaged, kWritesBits, mma_gemm<kWritesBits, kStaged>},
+    {kDirect, kRowGradient, mma_gemm<kRowGradient, kDirect>},
     {kStaged, kHalves, mma_gemm<kHalves, kStaged>},
+    {kDirect, kKept, mma_gemm<kKept, kDirect>},
     {kDirect, kHalvesOfRows, mma_gemm<kHalvesOfRows, kDirect>},
     {kStaged, kInterleaved, mma_gemm<kInterleaved, kStaged>},
 };

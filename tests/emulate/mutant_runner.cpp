@@ -46,6 +46,9 @@ std::string complaint_of_batch(const GemmKernel& kernel, const GemmCase& c, std:
     const GemmReference reference(batch.cases[i], batch.products[i]);
     const std::string wrong = reference.first_inexact(product_of(run.d, batch.products[i].d, i));
     if (!wrong.empty()) return "wrong result of product " + std::to_string(i) + ": " + wrong;
+    if (!c.problem.epilogue.aux) continue;
+    const HostMatrix auxiliary = product_of(run.auxiliary, batch.products[i].auxiliary, i);
+    if (!reference.first_inexact_auxiliary(auxiliary).empty()) return "wrong auxiliary output of a product";
   }
   return {};
 }
@@ -75,6 +78,10 @@ std::string complaint(const GemmKernel& kernel, const GemmCase& c, std::uint64_t
   const GemmReference reference(c, matrices);
   if (const std::string wrong = reference.first_inexact(run.d); !wrong.empty()) return "wrong result: " + wrong;
   if (c.problem.epilogue.amax && static_cast<double>(run.amax) != reference.amax()) return "wrong amax";
+  for (std::int64_t i = 0; i < run.bias_gradient.cols; ++i) {
+    const double before = matrices.bias_gradient.get(DType::f32, 0, i);
+    if (run.bias_gradient.get(DType::f32, 0, i) - before != reference.bias_gradient(i)) return "wrong bias gradient";
+  }
   if (c.problem.epilogue.aux) {
     const std::string wrong = reference.first_inexact_auxiliary(run.auxiliary);
     if (!wrong.empty()) return "wrong auxiliary output: " + wrong;

@@ -32,6 +32,11 @@ constexpr GemmTraits kClamp{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.ac
 
 constexpr GemmTraits kBackward{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.activation = Activation::drelu}};
 
+constexpr Epilogue kBits{.bias = Bias::per_column, .aux = true, .activation = Activation::relu, .scale_d = true, .bits = true, .bias_gradient = Bias::per_row};
+constexpr GemmTraits kWritesBits{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = kBits};
+constexpr GemmTraits kReadsBits{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.activation = Activation::drelu, .bits = true}};
+constexpr GemmTraits kBitsOfBatch{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.aux = true, .activation = Activation::relu, .bits = true}, .batched = true};
+
 constexpr GemmTraits kGroups{.reads_c = true, .vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = {.scale_a = Scaling::vector, .bias = Bias::per_row, .residual = true}, .batched = true, .grouped = true};
 constexpr Epilogue kOfGroups{.bias = Bias::per_column, .function = kIndices};
 constexpr GemmTraits kMasked{.vec_a = 1, .vec_b = 1, .vec_d = 1, .epilogue = kOfGroups, .batched = true, .grouped = true, .masked = true};
@@ -61,6 +66,9 @@ const GemmKernel kKernels[] = {
     {kOdd, kMax, simt_gemm<kMax, kOdd>},
     {kOdd, kClamp, simt_gemm<kClamp, kOdd>},
     {kOdd, kBackward, simt_gemm<kBackward, kOdd>},
+    {kOdd, kWritesBits, simt_gemm<kWritesBits, kOdd>},
+    {kOdd, kReadsBits, simt_gemm<kReadsBits, kOdd>},
+    {kOdd, kBitsOfBatch, simt_gemm<kBitsOfBatch, kOdd>},
     {kOdd, kFunctionOfBatch, simt_gemm<kFunctionOfBatch, kOdd>},
     {kOdd, kGroups, simt_gemm<kGroups, kOdd>},
     {kOdd, kMasked, simt_gemm<kMasked, kOdd>},

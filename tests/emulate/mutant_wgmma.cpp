@@ -45,6 +45,10 @@ constexpr GemmTraits kHalves{.op_a = Op::n, .op_b = Op::t, .epilogue = {.bias = 
 constexpr GemmTraits kHalvesOfRows{.op_a = Op::n, .op_b = Op::n, .epilogue = {.activation = Activation::relu, .gate = Gate::halves}};
 constexpr GemmTraits kInterleaved{.op_a = Op::n, .op_b = Op::t, .vec_d = 1, .epilogue = {.activation = Activation::relu, .gate = Gate::interleaved}};
 
+constexpr Epilogue kBits{.bias = Bias::per_column, .aux = true, .activation = Activation::relu, .bits = true, .bias_gradient = Bias::per_column};
+constexpr GemmTraits kWritesBits{.op_a = Op::n, .op_b = Op::t, .epilogue = kBits};
+constexpr GemmTraits kWritesBitsOfBytes{.element = DType::s8, .accumulator = DType::s32, .op_a = Op::n, .op_b = Op::t, .vec_a = 16, .vec_b = 16, .vec_d = 1, .epilogue = kBits};
+
 constexpr Epilogue kBlocks{.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128};
 constexpr GemmTraits kScaled{.element = DType::e4m3, .element_d = DType::bf16, .op_a = Op::n, .op_b = Op::t, .vec_a = 16, .vec_b = 16, .epilogue = kBlocks};
 constexpr GemmTraits kScaledGroups{.element = DType::e4m3, .element_d = DType::bf16, .op_a = Op::n, .op_b = Op::t, .vec_a = 16, .vec_b = 16, .epilogue = kBlocks, .batched = true, .grouped = true};
@@ -82,6 +86,10 @@ GemmKernel kernel() {
 }
 
 const GemmKernel kKernels[] = {
+    kernel<kWritesBits, kWidePart>(),
+    kernel<kWritesBits, kFewRows>(),
+    kernel<kWritesBits, kSplit>(),
+    kernel<kWritesBitsOfBytes, kOfBytes>(),
     kernel<kWide, kCooperative>(),
     kernel<kTf32, kOfWords>(),
     kernel<kKMajor, kPingPong>(),

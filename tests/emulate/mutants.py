@@ -161,7 +161,7 @@ MUTANTS = {
     "simt_gate_goes_through_no_activation": (
         "fused_sum.cuh", "shaped(gemm, values.gate, elements, at), values.other)",
         "values.gate, shaped(gemm, values.other, elements, at))"),
-    "simt_gate_with_the_bias_of_d": ("fused_sum.cuh", "{at.row, columns.other}", "{at.row, columns.gate}"),
+    "simt_gate_with_the_bias_of_d": ("fused_sum.cuh", "{at.row, columns.other}, has_row", "{at.row, columns.gate}, has_row"),
     "simt_gate_second_half_of_the_tile": ("simt.cuh", "outer0 / 2 + outer % kHalf", "outer0 / 2 + outer"),
     "mma_gate_halves_beside_each_other": ("operand_tile.cuh", "(outers - kHalf) * kElementBytes", "outers * kElementBytes"),
     "mma_gate_second_half_clipped_with_the_first": (
@@ -179,12 +179,31 @@ MUTANTS = {
     "simt_bias_of_rows_by_column": ("fused_sum.cuh", "bias(at.row, has_row)", "bias(at.col, has_col)"),
     "simt_scale_of_a_by_column": ("fused_sum.cuh", "number(epilogue_.scale_a, at.row,", "number(epilogue_.scale_a, at.col,"),
     "simt_auxiliary_behind_the_activation": (
-        "fused_sum.cuh", "epilogue_.ld_auxiliary + at.col, value)",
-        "epilogue_.ld_auxiliary + at.col, activated<kEpilogue.activation>(value))"),
+        "fused_sum.cuh", "if (is_inside) store_auxiliary(gemm, at, value);",
+        "if (is_inside) store_auxiliary(gemm, at, activated<kEpilogue.activation>(value));"),
     "simt_residual_in_rows_of_d": ("fused_sum.cuh", "(matrix, at.row * ld + at.col)", "(matrix, at.row * gemm.ldd + at.col)"),
     "simt_residual_not_scaled": (
         "fused_sum.cuh", "if constexpr (kEpilogue.residual) value = ptx::add_rn(value, elements.residual);",
         "if constexpr (kEpilogue.residual) return ptx::add_rn(ptx::mul_rn(value, scale_d_), elements.residual);"),
+    # ---- ReLU's bits, and gradients of biases ----
+    "simt_bits_that_are_only_set": ("relu_bits.cuh", "ptx::red_global_and_b32(word, ~mask);", ""),
+    "simt_bit_of_zero": ("relu_bits.cuh", "return !(value <= 0);", "return !(value < 0);"),
+    "simt_bits_in_words_of_bytes": ("relu_bits.cuh", "at.col / 32 * 4", "at.col / 32"),
+    "simt_bits_of_the_first_product": (
+        "batch.cuh", "moved(args.auxiliary, batch.stride_auxiliary / 8, product, 1)", "args.auxiliary"),
+    "simt_bits_read_without_a_shift": ("relu_bits.cuh", ">> (at.col % 32) & 1) != 0", "& 1) != 0"),
+    "simt_gradient_of_rows_by_column": ("bias_gradient.cuh", "? at.row : at.col;", "? at.col : at.col;"),
+    "simt_gradient_behind_the_scale": ("fused_sum.cuh", "(extras_.bias_gradient, value, at,", "(extras_.bias_gradient, value * scale_d_, at,"),
+    "mma_bits_of_half_a_quad": ("relu_bits.cuh", "    byte |= ptx::shfl_sync_bfly_b32(byte, 2, 0x1f, quad);\n", ""),
+    "mma_bits_beyond_the_last_row": ("relu_bits.cuh", "at.col % 8 == 0 && at.row < end.row && at.col", "at.col % 8 == 0 && at.col"),
+    "mma_gradient_of_rows_that_are_not_there": ("bias_gradient.cuh", "  if (!is_there) value = 0;\n", ""),
+    "mma_gradient_of_half_the_lanes": ("bias_gradient.cuh", "added_across(added_across(value, 8, column), 16, column)", "added_across(value, 8, column)"),
+    "mma_gradient_of_half_a_quad": ("bias_gradient.cuh", "added_across(added_across(value, 1, quad), 2, quad)", "added_across(value, 1, quad)"),
+    "wgmma_bits_of_rows_exchanged": ("relu_bits.cuh", "g == 0 ? upper : lower", "g == 0 ? lower : upper"),
+    "wgmma_bits_of_another_lane": ("relu_bits.cuh", ">> (ptx::thread_index() % 4)", ""),
+    "wgmma_gradient_of_columns_twice": ("wgmma_epilogue.cuh", "!Op::kOnceOnly && kColumns", "!Op::kMayReadD && kColumns"),
+    "wgmma_split_neighbours_that_leave": ("pair_access.cuh", "if (!Op::kNeedsNeighbours && (at.row", "if ((at.row"),
+    "wgmma_direct_neighbours_that_leave": ("wgmma_direct.cuh", "if (!Op::kNeedsNeighbours && !is_inside) return;", "if (!is_inside) return;"),
     "simt_alpha_of_the_host": ("fused_sum.cuh", "if (epilogue_.alpha != 0)", "if (epilogue_.alpha == 0)"),
     "simt_beta_of_the_host": ("fused_sum.cuh", "if (kReadsC && epilogue_.beta != 0)", "if (kReadsC && epilogue_.beta == 0)"),
     "simt_row_of_a_function_by_column": (
@@ -213,12 +232,16 @@ MUTANTS = {
     "wgmma_residual_of_a_pair_beyond_d": (
         "fused_sum.cuh", "(place(matrix, ld, at), is_inside, has_both)", "(place(matrix, ld, at), is_inside, true)"),
     "mma_auxiliary_pair_beyond_d": (
-        "fused_sum.cuh", "ptx::narrow_pair<kElement>(first, second), next.col < gemm.n);",
-        "ptx::narrow_pair<kElement>(first, second), true);"),
+        "fused_sum.cuh", "store_auxiliary_pair(gemm, at, first, second, next.col < gemm.n);",
+        "store_auxiliary_pair(gemm, at, first, second, true);"),
+    "mma_auxiliary_pair_of_a_gate_twice": ("fused_sum.cuh", "other, first.other, second.other, has_both", "other, first.gate, second.gate, has_both"),
+    "mma_auxiliary_pair_at_an_odd_column": ("fused_sum.cuh", "if (gemm.n % 2 == 0) return store_auxiliary_pair", "return store_auxiliary_pair"),
+    "mma_auxiliary_columns_of_a_gate_exchanged": (
+        "fused_sum.cuh", "store_auxiliary(gemm, {at.row, columns.gate}, values.gate);", "store_auxiliary(gemm, {at.row, columns.gate}, values.other);"),
     "wgmma_pairs_down_taken_for_pairs_beside": (
         "fused_sum.cuh", "{at.row + (kPairsDown ? 1 : 0), at.col + (kPairsDown ? 0 : 1)}", "{at.row, at.col + 1}"),
     "wgmma_residual_read_where_it_is_overwritten": (
-        "wgmma_epilogue.cuh", "!Op::kMayReadD && kColumns", "!Op::kReadsC && kColumns"),
+        "wgmma_epilogue.cuh", "!Op::kOnceOnly && kColumns", "!Op::kReadsC && kColumns"),
     "wgmma_residual_read_while_bytes_are_stored": (
         "wgmma_direct.cuh", "if constexpr (Op::kMayReadD) ptx::bar_warp_sync", "if constexpr (Op::kReadsC) ptx::bar_warp_sync"),
     "mma_residual_read_while_rows_are_stored": (
@@ -539,7 +562,7 @@ MUTANTS = {
     "wgmma_wide_last_columns_of_half_elements": (
         "wgmma_staging.cuh", "          if constexpr (kElementBytes == 4) {", "          if constexpr (kElementBytes == 8) {"),
     "wgmma_direct_row_beyond_the_edge": (
-        "wgmma_direct.cuh", "    if (at.row >= args_.m || at.col >= args_.n) return;\n    const Element2d next", "    if (at.col >= args_.n) return;\n    const Element2d next"),
+        "wgmma_direct.cuh", "const bool is_inside = at.row < args_.m && at.col < args_.n;", "const bool is_inside = at.col < args_.n;"),
     "wgmma_direct_right_neighbour_beyond_the_edge": (
         "wgmma_direct.cuh", "values, next.col < args_.n);", "values, true);"),
     "wgmma_direct_neighbour_below_beyond_the_edge": (
@@ -658,7 +681,7 @@ MUTANTS = {
     "wgmma_split_parts_overlap": (
         "shared/even_share.hpp", "return {share * least + (share < longer ? share : longer),", "return {share * least,"),
     "wgmma_split_rows_off_by_one": (
-        "pair_access.cuh", "if (at.row >= args.m ||", "if (at.row > args.m ||"),
+        "pair_access.cuh", "(at.row >= args.m ||", "(at.row > args.m ||"),
     "wgmma_split_pair_beyond_the_edge": (
         "pair_access.cuh", "const bool has_both = at.col + 1 < args.n;", "const bool has_both = true;"),
     # ---- family wgmma: loads by threads ----

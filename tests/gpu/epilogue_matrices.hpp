@@ -23,7 +23,8 @@ class EpilogueMatrices {
   EpilogueMatrices(const Driver& driver, const Problem& p, std::int64_t ld, int offset, bool residual_is_d)
       : problem_(p),
         ld_residual_(residual_is_d ? ld : ld + kMoreOfResidual),
-        ld_auxiliary_(ld + kMoreOfAuxiliary),
+        ld_auxiliary_(p.epilogue.bits ? (p.n / kBitRowUnit + 2) * kBitRowUnit
+                                      : ld * (p.epilogue.is_gated() ? 2 : 1) + kMoreOfAuxiliary),
         residual_is_d_(residual_is_d) {
     const Epilogue& e = p.epilogue;
     const auto vector = [&](std::optional<GuardedMatrix>& to, bool is_there, DType type, std::int64_t count) {
@@ -47,6 +48,7 @@ class EpilogueMatrices {
     vector(scale_d_, e.scale_d, DType::f32, 1);
     vector(scalars_, e.scalars, DType::f32, 2);
     vector(amax_, e.amax, DType::f32, 1);
+    vector(gradient_, e.bias_gradient != Bias::none, DType::f32, e.bias_gradient == Bias::per_row ? p.m : p.n);
     for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
       const FunctionOperand kind = e.function.operand(i);
       const std::int64_t count = kind == FunctionOperand::row      ? p.m
@@ -56,14 +58,19 @@ class EpilogueMatrices {
     }
     vector(bias_, e.bias != Bias::none, bias_type(p.types.d), e.bias == Bias::per_row ? p.m : p.n);
     const auto matrix = [&](std::optional<GuardedMatrix>& to, bool is_there, std::int64_t row,
-                            GuardedMatrix::Filling filling) {
-      if (is_there) to.emplace(driver, p.types.d, p.m, columns_of_d(p), row, offset, filling);
+                            GuardedMatrix::Filling filling, std::int64_t columns) {
+      if (is_there) to.emplace(driver, p.types.d, p.m, columns, row, offset, filling);
     };
-    matrix(residual_, e.residual && !residual_is_d, ld_residual_, GuardedMatrix::Filling::nan);
-    matrix(auxiliary_, e.has_auxiliary(), ld_auxiliary_,
-           e.aux ? GuardedMatrix::Filling::noise : GuardedMatrix::Filling::nan);
+    const std::int64_t of_d = columns_of_d(p);
+    matrix(residual_, e.residual && !residual_is_d, ld_residual_, GuardedMatrix::Filling::nan, of_d);
+    const auto filling = e.aux ? GuardedMatrix::Filling::noise : GuardedMatrix::Filling::nan;
+    if (e.bits) {  // as bytes
+      auxiliary_.emplace(driver, DType::s8, p.m, (p.n + 7) / 8, ld_auxiliary_ / 8, 0, filling);
+    } else {
+      matrix(auxiliary_, e.has_auxiliary(), ld_auxiliary_, filling, p.n);
+    }
     for (int i = 0; i < EpilogueFunction::kMostOperands; ++i)
-      matrix(operands_[i], is_matrix(i), ld_of_operand(i), GuardedMatrix::Filling::nan);
+      matrix(operands_[i], is_matrix(i), ld_of_operand(i), GuardedMatrix::Filling::nan, of_d);
   }
 
   /// Scales become powers of two of either sign, which keep sums exact. `value` gives the other elements.
@@ -82,7 +89,12 @@ class EpilogueMatrices {
     for (auto* const operand : {&bias_, &residual_}) {
       if (*operand) (*operand)->fill(value);
     }
-    if (problem_.epilogue.reads_auxiliary()) auxiliary_->fill(value);
+    if (problem_.epilogue.bits) {
+      auxiliary_->fill([&](auto, auto) { return static_cast<float>(static_cast<int>(random() % 256) - 128); });
+    } else if (problem_.epilogue.reads_auxiliary()) {
+      auxiliary_->fill(value);
+    }
+    if (gradient_) gradient_->fill(value);
     if (amax_) amax_->fill([](auto, auto) { return 0.0f; });
     if (scalars_) scalars_->fill([&](auto, auto col) { return col == 0 ? alpha : beta; });
   }
@@ -108,6 +120,7 @@ class EpilogueMatrices {
     if (auxiliary_) o.auxiliary = auxiliary_->device(), o.ld_auxiliary = ld_auxiliary_;
     if (problem_.epilogue.has_clamp()) o.clamp_low = kLow, o.clamp_high = kHigh;
     if (amax_) o.amax = static_cast<float*>(amax_->device());
+    if (gradient_) o.bias_gradient = static_cast<float*>(gradient_->device());
     if (!scalars_) return;
     o.alpha_device = floats(scalars_);
     if (o.beta != 0) o.beta_device = o.alpha_device + 1;
@@ -119,10 +132,12 @@ class EpilogueMatrices {
     for_each([&](const char*, const GuardedMatrix& matrix) { matrix.upload(stream); });
     if (problem_.epilogue.aux) auxiliary_->upload(stream);
     if (amax_) amax_->upload(stream);
+    if (gradient_) gradient_->upload(stream);
   }
   void download(CUstream stream) {
     if (problem_.epilogue.aux) found_ = auxiliary_->download(stream);
     if (amax_) found_amax_ = amax_->download(stream);
+    if (gradient_) found_gradient_ = gradient_->download(stream);
   }
 
   /// Names the first operand that the kernel must not have written, and has. Empty if there is none.
@@ -132,6 +147,8 @@ class EpilogueMatrices {
       const std::string change = matrix.change(matrix.download(stream));
       if (found.empty() && !change.empty()) found = std::string(name) + " was written: " + change;
     });
+    if (found.empty() && gradient_ && !gradient_->change_around(found_gradient_).empty())
+      return "written beside the gradient of the bias";
     if (found.empty() && amax_ && !amax_->change_around(found_amax_).empty()) return "written beside amax";
     if (!found.empty() || !problem_.epilogue.aux) return found;
     const std::string change = auxiliary_->change_around(found_);
@@ -157,7 +174,11 @@ class EpilogueMatrices {
     emulate::EpilogueElement at{.scale = factor(columns.gate), .addend = addend, .bias = bias(columns.gate)};
     at.other.scale = factor(columns.other), at.other.bias = bias(columns.other);
     if (e.residual) at.residual = static_cast<double>((residual_ ? *residual_ : d).get(i, j));
-    if (e.reads_auxiliary()) at.auxiliary = static_cast<double>(auxiliary_->get(i, j));
+    if (e.reads_bits()) {
+      at.auxiliary = bit_of(auxiliary_->get(i, j / 8), j);
+    } else if (e.reads_auxiliary()) {
+      at.auxiliary = static_cast<double>(auxiliary_->get(i, j));
+    }
     if (scale_d_) at.scale_d = static_cast<double>(scale_d_->get(0, 0));
     at.low = kLow, at.high = kHigh;
     at.point = {.row = static_cast<std::int64_t>(i), .column = static_cast<std::int64_t>(j)};
@@ -176,7 +197,16 @@ class EpilogueMatrices {
     return static_cast<double>(scale_a_->get(block, i)) * static_cast<double>(scale_b_->get(j / kScaleBlock, block));
   }
 
-  float auxiliary(std::size_t i, std::size_t j) const { return auxiliary_->get(found_, i, j); }
+  /// The element of the auxiliary output, or its bit as 0 or 1.
+  float auxiliary(std::size_t i, std::size_t j) const {
+    if (problem_.epilogue.bits) return bit_of(auxiliary_->get(found_, i, j / 8), j);
+    return auxiliary_->get(found_, i, j);
+  }
+  /// What was added to number `index` of the gradient of the bias.
+  double added_to_gradient(std::size_t index) const {
+    return static_cast<double>(gradient_->get(found_gradient_, 0, index)) -
+           static_cast<double>(gradient_->get(0, index));
+  }
   float amax() const { return amax_->get(found_amax_, 0, 0); }
 
  private:
@@ -186,6 +216,10 @@ class EpilogueMatrices {
 
   static constexpr float kLow = -3, kHigh = 2;
 
+  /// Bit `col` % 8 of a byte that is given as s8.
+  static float bit_of(float byte, std::size_t col) {
+    return static_cast<float>(static_cast<int>(byte) >> (col % 8) & 1);
+  }
   bool is_matrix(int operand) const { return problem_.epilogue.function.operand(operand) == FunctionOperand::matrix; }
   std::int64_t ld_of_operand(int i) const { return ld_auxiliary_ + 16 * (i + 1); }
 
@@ -208,9 +242,9 @@ class EpilogueMatrices {
   Problem problem_;
   std::int64_t ld_residual_, ld_auxiliary_;
   bool residual_is_d_;
-  std::optional<GuardedMatrix> scale_a_, scale_b_, scale_d_, scalars_, bias_, residual_, auxiliary_, amax_;
+  std::optional<GuardedMatrix> scale_a_, scale_b_, scale_d_, scalars_, bias_, residual_, auxiliary_, amax_, gradient_;
   std::optional<GuardedMatrix> operands_[EpilogueFunction::kMostOperands];
-  Bytes found_, found_amax_;
+  Bytes found_, found_amax_, found_gradient_;
 };
 
 }  // namespace hotgemm

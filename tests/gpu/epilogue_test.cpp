@@ -22,9 +22,17 @@ constexpr const char* kChains[] = {"bias+clamp+residual+amax+scale_d",
                                    "dgelu_erf"};
 
 // Their number is no multiple of 3 either.
-constexpr const char* kGates[] = {
-    "swiglu", "scale_a:vector+scale_b:vector+bias+relu+gated+residual+amax+scale_d+scalars", "bias+geglu:interleaved",
-    "scale_b+bias+relu+gated:interleaved+residual", "geglu_erf"};
+constexpr const char* kGates[] = {"swiglu",
+                                  "scale_a:vector+scale_b:vector+bias+relu+gated+residual+amax+scale_d+scalars",
+                                  "bias+geglu:interleaved",
+                                  "scale_b+bias+relu+gated:interleaved+residual",
+                                  "geglu_erf",
+                                  "bias+aux+relu+gated",
+                                  "aux+silu+gated:interleaved"};
+// Nor is theirs.
+constexpr const char* kBackward[] = {"bias+aux:bits+relu", "drelu:bits+bias_gradient",
+                                     "scale_a:vector+bias:row+aux:bits+relu+residual+scale_d+bias_gradient:row",
+                                     "dgelu+bias_gradient", "drelu:bits+residual+amax+bias_gradient:row"};
 constexpr const char* kTypes[] = {"f16",  "bf16",           "f32",      "f16*f16>f32",
                                   "e4m3", "e4m3*e4m3>e4m3", "s8*s8>s8", "s8*s8>bf16"};
 
@@ -48,6 +56,18 @@ TEST_F(EpilogueOnGpu, AnchorsComputeGates) {
   constexpr const char* kEven[] = {"203 312 272 nt ", "203 304 272 nn "};
   constexpr const char* kWithoutC[] = {" align=16", " align=4"};
   expect_anchors_right(kTypes, small_run() ? 61 : 5, small_run() ? 10 : 50, form_of(kGates), kEven, kWithoutC);
+}
+
+TEST_F(EpilogueOnGpu, AnchorsStoreBitsAndGradientsOfBiases) {
+  constexpr const char* kRagged[] = {"203 312 272 nt ", "203 309 272 nn "};
+  expect_anchors_right(kTypes, small_run() ? 61 : 5, small_run() ? 10 : 50, form_of(kBackward), kRagged);
+}
+
+TEST_F(EpilogueOnGpu, CallsPickAndRunKernelsWithBitsAndGradientsOfBiases) {
+  constexpr const char* kProducts[] = {"1 4096 512 nt bf16",  "17 264 4096 nt f16",     "300 520 256 nn bf16 beta=1",
+                                       "130 77 99 tn f16",    "64 64 64 tt f32",        "256 512 512 nt e4m3",
+                                       "256 512 512 nn e4m3", "200 300 128 nn s8*s8>s8"};
+  expect_calls_right(kProducts, std::size(kBackward), 5, form_of(kBackward));
 }
 
 TEST_F(EpilogueOnGpu, CallsPickAndRunFusedKernels) {

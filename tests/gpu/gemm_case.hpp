@@ -180,10 +180,15 @@ class CaseRun {
     if (wrong.empty() && case_.problem.epilogue.amax && static_cast<double>(epilogue_.amax()) != amax_.exact) {
       return "amax is " + std::to_string(epilogue_.amax()) + " and should be " + std::to_string(amax_.exact);
     }
+    for (std::size_t i = 0; wrong.empty() && i < gradient_.size(); ++i) {
+      // Sums of any s8 may have more bits than f32.
+      const double gate = case_.problem.types.a == DType::s8 ? gradient_[i].gate : 0;
+      const double error = epilogue_.added_to_gradient(i) - gradient_[i].exact;
+      if (!(std::abs(error) <= gate))
+        return "number " + std::to_string(i) + " of the gradient of the bias is off by " + std::to_string(error);
+    }
     if (!wrong.empty() || !case_.problem.epilogue.aux) return wrong;
-    const std::string of_auxiliary =
-        first_bad([&](auto i, auto j) { return judge(epilogue_.auxiliary(i, j), auxiliary_[i * cols() + j].exact); });
-    return of_auxiliary.empty() ? of_auxiliary : "auxiliary output: " + of_auxiliary;
+    return wrong_auxiliary();
   }
 
   /// The largest error of an element of D or of the auxiliary output, divided by its gate. Infinite for NaN.
@@ -198,8 +203,19 @@ class CaseRun {
       for (std::size_t j = 0; j < cols(); ++j) {
         const std::size_t at = i * cols() + j;
         judge(result(i, j), results_[at]);
-        if (case_.problem.epilogue.aux) judge(epilogue_.auxiliary(i, j), auxiliary_[at]);
       }
+      for (std::size_t j = 0; case_.problem.epilogue.aux && j < columns_of_product(); ++j) {
+        const Right& right = auxiliary_[i * columns_of_product() + j];
+        if (!case_.problem.epilogue.bits) {
+          judge(epilogue_.auxiliary(i, j), right);
+        } else if ((epilogue_.auxiliary(i, j) != 0) != (right.exact > 0)) {
+          worst = std::max(worst, std::abs(right.exact) / right.gate);
+        }
+      }
+    }
+    for (std::size_t i = 0; i < gradient_.size(); ++i) {
+      const double ratio = std::abs(epilogue_.added_to_gradient(i) - gradient_[i].exact) / gradient_[i].gate;
+      worst = std::isnan(ratio) ? std::numeric_limits<double>::infinity() : std::max(worst, ratio);
     }
     if (case_.problem.epilogue.amax) judge(epilogue_.amax(), amax_);
     return worst;
@@ -255,6 +271,23 @@ class CaseRun {
     return found == nearest(std::copysign(0x1p30, exact));
   }
 
+  /// The columns of the auxiliary output: with a gate both columns of each element of D.
+  std::size_t columns_of_product() const { return static_cast<std::size_t>(case_.problem.n); }
+  /// Describes the first element, or bit, of the auxiliary output that is not right.
+  std::string wrong_auxiliary() const {
+    for (std::size_t i = 0; i < rows(); ++i) {
+      for (std::size_t j = 0; j < columns_of_product(); ++j) {
+        const double exact = auxiliary_[i * columns_of_product() + j].exact;
+        const float right = case_.problem.epilogue.bits ? (exact > 0 ? 1.0f : 0.0f) : nearest(exact);
+        const float found = epilogue_.auxiliary(i, j);
+        if (found == right) continue;
+        return "auxiliary output (" + std::to_string(i) + ", " + std::to_string(j) + ") is " + std::to_string(found) +
+               " and should be " + std::to_string(right);
+      }
+    }
+    return {};
+  }
+
   template <class Judge>
   std::string first_bad(Judge&& judge) const {
     std::size_t bad = 0;
@@ -288,8 +321,10 @@ class CaseRun {
         b[l * n + j] = as_multiplied(case_.problem.op_b == Op::n ? b_.get(l, j) : b_.get(j, l));
     }
     results_.assign(m * cols(), {});
-    auxiliary_.assign(case_.problem.epilogue.aux ? m * cols() : 0, {});
+    auxiliary_.assign(case_.problem.epilogue.aux ? m * n : 0, {});
     amax_ = {};
+    const Bias of_gradient = case_.problem.epilogue.bias_gradient;
+    gradient_.assign(of_gradient == Bias::none ? 0 : of_gradient == Bias::per_row ? m : cols(), {});
     const double alpha = case_.alpha, beta = case_.beta;
     std::vector<double> product_row(n), magnitude_row(n);
     for (std::size_t i = 0; i < m; ++i) {
@@ -332,8 +367,18 @@ class CaseRun {
     const emulate::FusedElement fused =
         emulate::fused_element(case_.problem, product, magnitude, case_.alpha, operands);
     results_[at] = {fused.result, fused.result_gate};
-    if (case_.problem.epilogue.aux) auxiliary_[at] = {fused.auxiliary, fused.auxiliary_gate};
+    if (e.aux) {
+      Right* const row = auxiliary_.data() + i * columns_of_product();
+      row[gate_at] = {fused.auxiliary, fused.auxiliary_gate};
+      if (e.is_gated()) row[other_at] = {fused.other, fused.other_gate};
+    }
     amax_ = {std::max(amax_.exact, std::abs(fused.unscaled)), std::max(amax_.gate, fused.unscaled_gate)};
+    if (gradient_.empty()) return;
+    Right& sum = gradient_[e.bias_gradient == Bias::per_row ? i : j];
+    sum.exact += fused.unscaled;
+    // In any order, the sum so far is rounded each time.
+    const auto count = static_cast<double>(e.bias_gradient == Bias::per_row ? cols() : rows());
+    sum.gate += fused.unscaled_gate + 0x1p-24 * count * (std::abs(fused.unscaled) + 1);
   }
 
   GemmCase case_;
@@ -342,6 +387,7 @@ class CaseRun {
   EpilogueMatrices epilogue_;
   Right amax_{};
   std::vector<Right> results_, auxiliary_;  ///< the latter is empty without auxiliary output
+  std::vector<Right> gradient_;             ///< of the bias; empty without it
   Bytes found_;
 };
 

@@ -148,8 +148,10 @@ TEST_F(CApiTest, BadArgumentsAreNamed) {
   expect_bad(HOTGEMM_INVALID_ARGUMENT, "aux is 2", [](hotgemm_problem& p) { p.aux = 2; });
   expect_bad(HOTGEMM_INVALID_ARGUMENT, "order is -1", [](hotgemm_problem& p) { p.order = -1; });
   expect_bad(HOTGEMM_INVALID_ARGUMENT, "the gate is 3", [](hotgemm_problem& p) { p.gated = 3; });
-  expect_bad(HOTGEMM_NOT_SUPPORTED, "auxiliary matrix with a gated epilogue",
-             [](hotgemm_problem& p) { p.gated = HOTGEMM_GATE_HALVES, p.aux = 1; });
+  expect_bad(HOTGEMM_NOT_SUPPORTED, "derivative with a gated epilogue",
+             [](hotgemm_problem& p) { p.gated = HOTGEMM_GATE_HALVES, p.activation = HOTGEMM_DSILU; });
+  expect_bad(HOTGEMM_INVALID_ARGUMENT, "bits is 2", [](hotgemm_problem& p) { p.bits = 2; });
+  expect_bad(HOTGEMM_INVALID_ARGUMENT, "the gradient of a bias is 3", [](hotgemm_problem& p) { p.bias_gradient = 3; });
 
   const hotgemm_problem problem = c_problem();
   const hotgemm_operands operands = HOTGEMM_OPERANDS_INIT;

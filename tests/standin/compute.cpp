@@ -179,6 +179,7 @@ Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned prod
         float value = alpha * sums[j - j0] * chain.scale(i, j);
         if (traits.reads_c) value += beta * c.load(i, j);
         row[static_cast<std::size_t>(j)] = chain.biased(value, i, j);
+        chain.keep(row[static_cast<std::size_t>(j)], i, j);
       }
     }
     for (int j = 0; j < columns; ++j) {

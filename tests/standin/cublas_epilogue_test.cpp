@@ -78,6 +78,19 @@ TEST_F(CublasEpilogueTest, ADerivativeReadsTheAuxiliaryMatrix) {
   EXPECT_EQ(attributes.at(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD), static_cast<std::uint64_t>(set.ld_auxiliary));
 }
 
+TEST_F(CublasEpilogueTest, ReluHasBitsAndAGradientOfTheBias) {
+  const Workload problem = parse_workload("64 48 32 nt bf16 epilogue=drelu:bits+bias_gradient");
+  const OperandPool pool(driver_, problem, 1 << 16, 1 << 18);
+  CublasBaseline cublas(driver_);
+  cublas.default_gemm(problem, pool.sets(), 1, 0).launch(stream(), 1);
+  const EpilogueSet& set = pool.sets()[1].epilogue;
+  const auto& attributes = fake_.last.attributes;
+  EXPECT_EQ(attributes.at(CUBLASLT_MATMUL_DESC_EPILOGUE), CUBLASLT_EPILOGUE_DRELU_BGRAD);
+  EXPECT_EQ(attributes.at(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER), set.auxiliary);
+  EXPECT_EQ(attributes.at(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD), 128U) << "in bits";
+  EXPECT_EQ(attributes.at(CUBLASLT_MATMUL_DESC_BIAS_POINTER), set.bias_gradient);
+}
+
 TEST_F(CublasEpilogueTest, ScalesOfBlocksChangePlacesToo) {
   const Workload problem = parse_workload("64 144 640 nt e4m3 epilogue=scale_a:block_1x128+scale_b:block_128x128+bias");
   const OperandPool pool(driver_, problem, 1 << 16, 1 << 19);
@@ -110,6 +123,14 @@ constexpr RivalCase kRivals[] = {
     {"64 64 64 nt bf16 epilogue=bias+aux+gelu", true},
     {"64 64 64 nt bf16 epilogue=dgelu", true},
     {"64 64 64 nt bf16 epilogue=residual", true},
+    {"64 64 64 nt bf16 epilogue=aux:bits+relu", true},
+    {"64 64 64 nt bf16 epilogue=bias+aux:bits+relu", true},
+    {"64 64 64 nt f16 epilogue=drelu:bits", true},
+    {"64 64 64 nt bf16 epilogue=drelu:bits+bias_gradient", true},
+    {"64 64 64 nt bf16 epilogue=dgelu+bias_gradient", true},
+    {"64 64 64 nt bf16 epilogue=bias_gradient", false},
+    {"64 64 64 nt bf16 epilogue=dgelu+bias_gradient:row", false},
+    {"64 64 64 nt bf16 epilogue=drelu+bias_gradient", false},
     {"64 64 128 nt e4m3 epilogue=scale_a:block_1x128+scale_b:block_128x128", true},
     {"66 64 128 nt e4m3 epilogue=scale_a:block_1x128+scale_b:block_128x128", false},
     {"64 64 128 nt e4m3 groups=2 epilogue=scale_a:block_1x128+scale_b:block_128x128", false},

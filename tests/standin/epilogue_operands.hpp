@@ -53,9 +53,12 @@ class EpilogueOperands {
               bias_type(traits.element_d)},
         residual_{epilogue.residual, epilogue.ld_residual, chain_.residual ? args.m : 0, chain_.columns_of_d(args.n),
                   traits.element_d},
-        auxiliary_{epilogue.auxiliary, epilogue.ld_auxiliary, chain_.has_auxiliary() ? args.m : 0, args.n,
-                   traits.element_d},
+        auxiliary_{epilogue.auxiliary, epilogue.ld_auxiliary / (chain_.bits ? 8 : 1),
+                   chain_.has_auxiliary() ? args.m : 0, chain_.bits ? (args.n + 7) / 8 : args.n,
+                   chain_.bits ? DType::s8 : traits.element_d},
         amax_(floats(extras.amax, chain_.amax, 1)),
+        bias_gradient_(floats(extras.bias_gradient, chain_.bias_gradient != Bias::none,
+                              chain_.bias_gradient == Bias::per_row ? args.m : args.n)),
         low_(extras.low),
         high_(extras.high),
         product_(product) {
@@ -95,10 +98,17 @@ class EpilogueOperands {
     const long long at = chain_.bias == Bias::per_row ? row : col;
     return value + bias_.load(0, corruption_ == Corruption::next_bias ? (at + 1) % bias_.cols : at);
   }
+  /// Stores such a value of a column of the product, if it is an auxiliary output.
+  void keep(float value, int row, int col) const {
+    if (chain_.writes_bits()) {
+      store_bit(row, col, !(value <= 0));
+    } else if (chain_.aux) {
+      auxiliary_.store(row, col, value);
+    }
+  }
   /// The element of D, not rounded, from such a value, which it multiplies by `factor`: with a gate the value of the
-  /// other column, else 1. Stores the auxiliary output.
+  /// other column, else 1.
   float finish(float value, float factor, int row, int col) const {
-    if (chain_.aux) auxiliary_.store(row, col, value);
     if (chain_.has_function()) {
       emulate::FunctionPoint point{.row = row, .column = col, .batch = product_};
       for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
@@ -109,7 +119,7 @@ class EpilogueOperands {
       }
       value = static_cast<float>(emulate::host_function(chain_.function).at(static_cast<double>(value), point));
     } else if (chain_.reads_auxiliary() && corruption_ != Corruption::no_activation) {
-      const auto at = static_cast<double>(auxiliary_.load(row, col));
+      const auto at = chain_.bits ? load_bit(row, col) : static_cast<double>(auxiliary_.load(row, col));
       value = static_cast<float>(static_cast<double>(value) * emulate::slope(chain_.activation, at));
     } else if (corruption_ != Corruption::no_activation) {
       value = static_cast<float>(emulate::activated(chain_.activation, static_cast<double>(value),
@@ -119,11 +129,25 @@ class EpilogueOperands {
     if (chain_.residual) value += residual_.load(row, col);
     if (chain_.amax && corruption_ != Corruption::no_amax)
       amax_.store(0, 0, std::max(amax_.load(0, 0), std::abs(value)));
+    if (chain_.bias_gradient != Bias::none) {
+      const long long at = chain_.bias_gradient == Bias::per_row ? row : col;
+      bias_gradient_.store(0, at, bias_gradient_.load(0, at) + value);
+    }
     if (chain_.scale_d) value *= scale_d_.load(0, 0);
     return value;
   }
 
  private:
+  /// The byte with a bit of the auxiliary matrix.
+  std::uint8_t& byte_of_bit(int row, int col) const {
+    return *reinterpret_cast<std::uint8_t*>(auxiliary_.at(row, col / 8));
+  }
+  double load_bit(int row, int col) const { return byte_of_bit(row, col) >> (col % 8) & 1; }
+  void store_bit(int row, int col, bool bit) const {
+    std::uint8_t& byte = byte_of_bit(row, col);
+    byte = static_cast<std::uint8_t>((byte & ~(1u << (col % 8))) | (bit ? 1u : 0u) << (col % 8));
+  }
+
   bool is_matrix(int operand) const { return chain_.function.operand(operand) == FunctionOperand::matrix; }
   static long long blocks(int elements) { return (elements + kScaleBlock - 1) / kScaleBlock; }
   static Matrix floats(std::uint64_t address, bool is_read, long long count) {
@@ -135,7 +159,7 @@ class EpilogueOperands {
   const GemmArgs& gemm_;
   Matrix scale_a_, scale_b_, scale_d_, alpha_, beta_, bias_, residual_, auxiliary_;
   Matrix operands_[EpilogueFunction::kMostOperands]{};
-  Matrix amax_;
+  Matrix amax_, bias_gradient_;
   float low_, high_;
   unsigned product_;
 };

@@ -41,7 +41,10 @@ TEST_F(EpilogueTest, EachPartRunsAlone) {
         Epilogue{.bias = Bias::per_row}, Epilogue{.aux = true}, Epilogue{.activation = Activation::relu},
         Epilogue{.activation = Activation::gelu_erf}, Epilogue{.activation = Activation::tanh},
         Epilogue{.activation = Activation::clamp}, Epilogue{.activation = Activation::dgelu},
-        Epilogue{.residual = true}, Epilogue{.amax = true}, Epilogue{.scale_d = true}, Epilogue{.scalars = true}}) {
+        Epilogue{.residual = true}, Epilogue{.amax = true}, Epilogue{.scale_d = true}, Epilogue{.scalars = true},
+        Epilogue{.aux = true, .activation = Activation::relu, .bits = true},
+        Epilogue{.activation = Activation::drelu, .bits = true}, Epilogue{.bias_gradient = Bias::per_column},
+        Epilogue{.bias_gradient = Bias::per_row}}) {
     if (is_drawn(index++, 2 * kFewer)) expect_right(context(), case_of("f16", part, -2.0f), stream());
   }
 }
@@ -118,6 +121,9 @@ TEST_F(EpilogueTest, AGateHalvesTheColumnsOfD) {
       c.set_tight_ld(1);
       EXPECT_EQ(c.ldd, 21);
       expect_right(context(), c, stream());
+      c.problem.epilogue.aux = true;  // the values of both columns
+      expect_right(context(), c, stream());
+      c.problem.epilogue.aux = false;
       c.problem.n = 41;
       expect_thrown(ErrorCode::invalid_argument, {"n is 41", "even"}, [&] { context().plan(Workload(c.problem)); });
     }
@@ -236,6 +242,32 @@ TEST_F(EpilogueTest, WrongOperandsAreNamed) {
   more = c.problem;
   more.epilogue.amax = true;
   expect_refused(more, {"amax is null"}, [](Operands&) {});
+  more = c.problem;
+  more.epilogue.bias_gradient = Bias::per_row;
+  expect_refused(more, {"bias_gradient is null"}, [](Operands&) {});
+  more = c.problem;
+  more.epilogue.bits = true;
+  expect_refused(more, {"bits with aux and none", "relu", "drelu"}, [](Operands&) {});
+  more.epilogue.activation = Activation::relu;
+  expect_refused(more, {"ld_auxiliary is 53", "counts bits", "128"}, [](Operands& o) { o.ld_auxiliary = 53; });
+  expect_refused(more, {"auxiliary is null"}, [](Operands& o) { o.auxiliary = nullptr; });
+  const auto to_bits = [](Operands& o) {
+    o.auxiliary = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(o.auxiliary) & ~std::uintptr_t{15});
+  };
+  expect_refused(more, {"ld_auxiliary is 0", "21"}, [&](Operands& o) { to_bits(o), o.ld_auxiliary = 0; });
+  expect_refused(more, {"auxiliary is not at a multiple of 16 bytes"}, [&](Operands& o) {
+    to_bits(o);
+    o.auxiliary = static_cast<char*>(o.auxiliary) + 4;
+    o.ld_auxiliary = 128;
+  });
+  more.batch = 2;
+  expect_refused(more, {"batch_stride_auxiliary is 1600", "counts bits"}, [&](Operands& o) {
+    to_bits(o), o.ld_auxiliary = 128;
+    o.batch_stride_auxiliary = 1600;
+    o.batch_stride_d = o.batch_stride_residual = 13 * o.ldd;
+  });
+  expect_refused(c.problem, {"field bias_gradient is set"},
+                 [](Operands& o) { o.bias_gradient = static_cast<float*>(o.d); });
   Problem less = c.problem;
   less.epilogue.bias = Bias::none;
   expect_refused(less, {"field bias is set", "no part of the problem uses it"}, [](Operands&) {});
@@ -247,9 +279,13 @@ TEST_F(EpilogueTest, WrongOperandsAreNamed) {
 TEST_F(EpilogueTest, PartsWithoutKernelsAreRefusedByName) {
   context(Policy::estimate);
   const std::pair<const char*, const char*> refused[] = {
-      {"64 64 64 nt bf16 epilogue=aux+silu+gated", "auxiliary matrix with a gated epilogue"},
+      {"64 64 64 nt bf16 epilogue=dsilu+gated", "derivative with a gated epilogue"},
+      {"64 64 64 nt bf16 epilogue=aux:bits+relu+gated", "bits with a gated epilogue"},
       {"64 64 64 nt bf16 epilogue=silu+gated beta=1", "C with a gated epilogue"},
       {"64 64 64 nt e4m3 epilogue=scale_a:block_1x128", "scaling block_1x128"},
+      {"64 64 64 nt bf16 epilogue=bias_gradient+silu+gated", "gradient of a bias with a gated epilogue"},
+      {"64 64 64 nt bf16 groups=2 epilogue=bias_gradient", "gradient of a bias with groups"},
+      {"64 64 64 nt bf16 order=deterministic epilogue=bias_gradient", "gradient of a bias with order deterministic"},
       {"64 64 64 nt s8 epilogue=bias", "epilogue with D of type s32"}};
   for (const auto& [text, part] : refused) {
     expect_thrown(ErrorCode::not_supported, {part, "not supported yet"},

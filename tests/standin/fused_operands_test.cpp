@@ -46,6 +46,18 @@ TEST_F(FusedPoolTest, HoldsWhatTheEpilogueNeedsBetweenGuards) {
   EXPECT_GE(pool.begin() + pool.bytes(), end + OperandPool::kEndGuardBytes);
 }
 
+TEST_F(FusedPoolTest, HasBitsInRowsOf16Bytes) {
+  const Workload problem = parse_workload("33 200 40 nt f16 batch=2 epilogue=aux:bits+relu+bias_gradient");
+  const OperandPool pool(driver_, problem, 1 << 10, 1 << 20);
+  const EpilogueSet& e = pool.sets().front().epilogue;
+  EXPECT_EQ(e.auxiliary % 16, 0U);
+  EXPECT_EQ(e.ld_auxiliary, 256);
+  EXPECT_EQ(e.stride_auxiliary % 128, 0);
+  EXPECT_GE(e.stride_auxiliary, 33 * 256);
+  EXPECT_NO_THROW(
+      context(Policy::estimate).plan(problem).launch(stream(), OperandPool::operands(pool.sets()[0], 1, 0)));
+}
+
 TEST_F(FusedPoolTest, HasRoomForTheBareProductOfAGatedOne) {
   const Workload problem = parse_workload("33 40 24 nt f16 epilogue=swiglu+residual");
   const OperandPool pool(driver_, problem, 1 << 10, 1 << 20);

@@ -118,6 +118,7 @@ std::optional<Epilogue> parse_epilogue(std::string_view text) {
         std::pair("dtanh", Activation::dtanh)}) {
     if (e.activation == Activation::none && take(text, tag)) e.activation = activation;
   }
+  e.bits = take(text, "bits");
   constexpr std::size_t kDigits = 16;
   if (take(text, "fn")) {
     std::uint64_t number = 0;
@@ -130,6 +131,7 @@ std::optional<Epilogue> parse_epilogue(std::string_view text) {
   e.gate = take(text, "gateh") ? Gate::halves : take(text, "gatei") ? Gate::interleaved : Gate::none;
   e.residual = take(text, "res");
   e.amax = take(text, "amax");
+  e.bias_gradient = take(text, "dbn") ? Bias::per_column : take(text, "dbm") ? Bias::per_row : Bias::none;
   e.scale_d = take(text, "sd");
   e.scalars = take(text, "dev");
   if (!text.empty() || e == Epilogue{}) return {};

@@ -30,7 +30,7 @@ struct ProductArgs {
     gemm.c = moved(gemm.c, batch.stride_c * product, traits.element_d);
     gemm.d = moved(gemm.d, batch.stride_d * product, traits.element_d);
     epilogue.residual = moved(epilogue.residual, batch.stride_residual * product, traits.element_d);
-    epilogue.auxiliary = moved(epilogue.auxiliary, batch.stride_auxiliary * product, traits.element_d);
+    epilogue.auxiliary = moved_auxiliary(traits, batch.stride_auxiliary * product);
     if (traits.epilogue.has_block_scales() && !traits.along_k) {
       if (!traits.divides_rows())
         epilogue.scale_a = moved(epilogue.scale_a, extras.stride_scale_a * product, DType::f32);
@@ -63,6 +63,12 @@ struct ProductArgs {
   }
 
  private:
+  /// The address of the auxiliary matrix, moved by so many elements, which may be bits.
+  unsigned long long moved_auxiliary(const GemmTraits& traits, long long elements) const {
+    if (traits.epilogue.bits) return moved(epilogue.auxiliary, elements / 8, DType::s8);
+    return moved(epilogue.auxiliary, elements, traits.element_d);
+  }
+
   void take_k(const GemmTraits& traits, const KGroup& group) {
     gemm.k = group.k;
     gemm.a = moved(gemm.a, group.begin * gemm.lda, traits.element);
@@ -84,7 +90,7 @@ struct ProductArgs {
       gemm.c = moved(gemm.c, group.begin * gemm.ldc, traits.element_d);
       gemm.d = moved(gemm.d, group.begin * gemm.ldd, traits.element_d);
       epilogue.residual = moved(epilogue.residual, group.begin * epilogue.ld_residual, traits.element_d);
-      epilogue.auxiliary = moved(epilogue.auxiliary, group.begin * epilogue.ld_auxiliary, traits.element_d);
+      epilogue.auxiliary = moved_auxiliary(traits, group.begin * epilogue.ld_auxiliary);
     }
     const Epilogue& e = traits.epilogue;
     const bool divides_scales = e.has_block_scales() && traits.divides_rows();

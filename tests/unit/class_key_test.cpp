@@ -50,6 +50,8 @@ std::vector<Workload> one_for_each_field() {
   add([](Workload& w) { w.epilogue.function.digest[1] = 1; });
   add([](Workload& w) { w.epilogue.function.digest[2] = 1; });
   add([](Workload& w) { w.epilogue.function.operands = 1; });
+  add([](Workload& w) { w.epilogue.bits = true; });
+  add([](Workload& w) { w.epilogue.bias_gradient = Bias::per_column; });
   add([](Workload& w) { w.hints.align_a = 8; });
   add([](Workload& w) { w.hints.align_b = 8; });
   add([](Workload& w) { w.hints.align_d = 8; });

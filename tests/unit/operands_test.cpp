@@ -82,6 +82,7 @@ TEST(Operands, AFieldIsForAProblemWhoseEpilogueUsesIt) {
       {"scale_a", [](Operands& o) { o.scale_a = &device_float; }, {.scale_a = Scaling::vector}},
       {"scale_b", [](Operands& o) { o.scale_b = &device_float; }, {.scale_b = Scaling::tensor}},
       {"scale_d", [](Operands& o) { o.scale_d = &device_float; }, {.scale_d = true}},
+      {"bias_gradient", [](Operands& o) { o.bias_gradient = &device_float; }, {.bias_gradient = Bias::per_column}},
       {"ld_scale_a", [](Operands& o) { o.ld_scale_a = 8; }, {.scale_a = Scaling::block_1x128}},
       {"ld_scale_b", [](Operands& o) { o.ld_scale_b = 8; }, {.scale_b = Scaling::block_128x128}},
   };

@@ -57,13 +57,16 @@ TEST(Problem, PrintsEveryPart) {
                                      .residual = true,
                                      .amax = true,
                                      .scale_d = true,
-                                     .scalars = true},
+                                     .scalars = true,
+                                     .bits = true,
+                                     .bias_gradient = Bias::per_row},
                         .prepacked_a = true,
                         .prepacked_b = true};
-  EXPECT_EQ(to_string(problem),
-            "1 2 3 nn e4m3*e5m2>f16 c=f32 order=batch_invariant sms=100 batch=4,pointers groups=8,k "
-            "epilogue=scale_a:vector+scale_b+bias:row+aux+gelu_erf+gated:interleaved+residual+amax+scale_d+scalars "
-            "prepacked=ab");
+  EXPECT_EQ(
+      to_string(problem),
+      "1 2 3 nn e4m3*e5m2>f16 c=f32 order=batch_invariant sms=100 batch=4,pointers groups=8,k "
+      "epilogue=scale_a:vector+scale_b+bias:row+aux:bits+gelu_erf+gated:interleaved+residual+amax+scale_d+scalars+"
+      "bias_gradient:row prepacked=ab");
   EXPECT_EQ(parse_problem(to_string(problem)), problem);
 }
 
@@ -75,16 +78,19 @@ Enum any(std::mt19937& random, Enum last) {
 
 Epilogue any_epilogue(std::mt19937& random) {
   const auto flag = [&] { return random() % 2 != 0; };
-  return {.scale_a = any(random, Scaling::block_128x128),
-          .scale_b = any(random, Scaling::block_128x128),
-          .bias = any(random, Bias::per_row),
-          .aux = flag(),
-          .activation = any(random, Activation::dtanh),
-          .gate = any(random, Gate::interleaved),
-          .residual = flag(),
-          .amax = flag(),
-          .scale_d = flag(),
-          .scalars = flag()};
+  Epilogue e{.scale_a = any(random, Scaling::block_128x128),
+             .scale_b = any(random, Scaling::block_128x128),
+             .bias = any(random, Bias::per_row),
+             .aux = flag(),
+             .activation = any(random, Activation::dtanh),
+             .gate = any(random, Gate::interleaved),
+             .residual = flag(),
+             .amax = flag(),
+             .scale_d = flag(),
+             .scalars = flag(),
+             .bias_gradient = any(random, Bias::per_row)};
+  e.bits = flag() && (e.aux || e.activation == Activation::drelu);  // others have no text
+  return e;
 }
 
 Problem any_problem(std::mt19937& random) {

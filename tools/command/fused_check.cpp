@@ -76,6 +76,29 @@ class HostNumbers {
   std::vector<std::byte> bytes_;
 };
 
+/// An auxiliary matrix on the host, row by row: of elements of D's type, or of bits.
+class HostAuxiliary {
+ public:
+  HostAuxiliary(const Driver& driver, const Problem& problem)
+      : numbers_(driver, problem.epilogue.bits ? DType::s8 : problem.types.d),
+        has_bits_(problem.epilogue.bits),
+        columns_(problem.n) {}
+
+  void fetch_row(const EpilogueSet& set, std::int64_t row) {
+    const std::int64_t unit = has_bits_ ? 8 : 1;  // elements of a number
+    numbers_.fetch(set.auxiliary, row * set.ld_auxiliary / unit, (columns_ + unit - 1) / unit);
+  }
+  double at(std::int64_t col) const {
+    if (!has_bits_) return numbers_.at(col);
+    return static_cast<int>(numbers_.at(col / 8)) >> (col % 8) & 1;
+  }
+
+ private:
+  HostNumbers numbers_;
+  bool has_bits_;
+  std::int64_t columns_;
+};
+
 /// The operands of a problem's epilogue on the host, and the right results.
 class FusedReference {
  public:
@@ -93,7 +116,7 @@ class FusedReference {
         bias_(driver, bias_type(problem.types.d), set.epilogue.bias,
               problem.epilogue.bias == Bias::per_row ? problem.m : problem.n),
         residual_(driver, problem.types.d),
-        auxiliary_(driver, problem.types.d) {
+        auxiliary_(driver, problem) {
     // Sums of check data are exact in every type, so the error is that of the chain.
     exact_.types = uniform_types(DType::f32);
     exact_.types.d = problem.types.d;
@@ -103,8 +126,7 @@ class FusedReference {
 
   void begin_row(std::int64_t row) {
     residual_.fetch(set_.epilogue.residual, row * set_.epilogue.ld_residual, columns_of_d(problem_));
-    if (problem_.epilogue.reads_auxiliary())
-      auxiliary_.fetch(set_.epilogue.auxiliary, row * set_.epilogue.ld_auxiliary, problem_.n);
+    if (problem_.epilogue.reads_auxiliary()) auxiliary_.fetch_row(set_.epilogue, row);
   }
   emulate::FusedElement at(std::int64_t row, std::int64_t col) const {
     const Epilogue& e = problem_.epilogue;
@@ -171,7 +193,8 @@ class FusedReference {
   Problem exact_;
   const OperandSet& set_;
   unsigned seed_;
-  HostNumbers scale_a_, scale_b_, scale_d_, bias_, residual_, auxiliary_;
+  HostNumbers scale_a_, scale_b_, scale_d_, bias_, residual_;
+  HostAuxiliary auxiliary_;
 };
 
 /// A count of elements that are wrong, with one of them.
@@ -205,7 +228,11 @@ OperandSet product_of(const Problem& p, OperandSet set, std::int64_t product) {
   };
   move(set.d, set.stride_d);
   move(set.epilogue.residual, set.epilogue.stride_residual);
-  move(set.epilogue.auxiliary, set.epilogue.stride_auxiliary);
+  if (p.epilogue.bits) {
+    set.epilogue.auxiliary += static_cast<CUdeviceptr>(product * set.epilogue.stride_auxiliary / 8);
+  } else {
+    move(set.epilogue.auxiliary, set.epilogue.stride_auxiliary);
+  }
   if (p.epilogue.has_block_scales()) move_scales(p, product, set);
   if (set.group_kind != GroupKind::rows && set.group_kind != GroupKind::masked_rows) return set;
   const auto first = static_cast<CUdeviceptr>(product * p.m);  // row of the group
@@ -221,12 +248,26 @@ struct LargestSeen {
   bool is_of_all = true;  ///< of all elements
 };
 
+/// The sums of a gradient of the bias over the elements that were looked at, with their errors.
+struct GradientSeen {
+  std::vector<double> sums, gates;
+
+  void add(std::int64_t index, const emulate::FusedElement& right) {
+    const auto at = static_cast<std::size_t>(index);
+    if (sums.size() <= at) sums.resize(at + 1), gates.resize(at + 1);
+    sums[at] += right.unscaled;
+    // In any order, the sum so far is rounded each time. Elements are as large as this one.
+    gates[at] += right.unscaled_gate + 0x1p-20 * (std::abs(right.unscaled) + 1);
+  }
+};
+
 /// Compares elements of the D and of the auxiliary output of a product.
 void look_at(const Driver& driver, const Workload& problem, const OperandSet& set, unsigned seed,
-             Mismatches& mismatches, LargestSeen& largest) {
+             Mismatches& mismatches, LargestSeen& largest, GradientSeen& gradient) {
   const DType type = problem.types.d;
   FusedReference reference(driver, problem, set, seed);
-  HostNumbers d(driver, type), auxiliary(driver, type);
+  HostNumbers d(driver, type);
+  HostAuxiliary auxiliary(driver, problem);
   // Odd, so that rows of all places in a tile have a turn.
   const std::int64_t columns = columns_of_d(problem);
   const std::int64_t step = (problem.batch * problem.m * columns / kElements) | 1;
@@ -235,17 +276,32 @@ void look_at(const Driver& driver, const Workload& problem, const OperandSet& se
     const std::int64_t row = std::min(turn * step, problem.m - 1);
     reference.begin_row(row);
     d.fetch(set.d, row * set.ldd, columns);
-    if (problem.epilogue.aux) auxiliary.fetch(set.epilogue.auxiliary, row * set.epilogue.ld_auxiliary, problem.n);
+    if (problem.epilogue.aux) auxiliary.fetch_row(set.epilogue, row);
     for (std::int64_t col = 0; col < columns; ++col) {
       const emulate::FusedElement right = reference.at(row, col);
       if (!problem.epilogue.has_function()) {
         mismatches.look("D", row, col, d.at(col), saturated(right.result, type), right.result_gate);
         largest.value = std::max(largest.value, std::abs(right.unscaled));
         largest.gate = std::max(largest.gate, right.unscaled_gate);
+        if (problem.epilogue.bias_gradient != Bias::none)
+          gradient.add(problem.epilogue.bias_gradient == Bias::per_row ? row : col, right);
       }
       if (!problem.epilogue.aux) continue;
-      mismatches.look("the auxiliary output", row, col, auxiliary.at(col), saturated(right.auxiliary, type),
+      if (problem.epilogue.bits) {
+        // A value that is nearer to 0 than its gate may have either bit.
+        const bool is_certain = std::abs(right.auxiliary) > right.auxiliary_gate;
+        if (is_certain) mismatches.look("the bit", row, col, auxiliary.at(col), right.auxiliary > 0 ? 1 : 0, 0);
+        continue;
+      }
+      const GateColumns from = problem.epilogue.is_gated() ? gate_columns(problem.epilogue.gate, static_cast<int>(col),
+                                                                          static_cast<int>(columns))
+                                                           : GateColumns{static_cast<int>(col), static_cast<int>(col)};
+      mismatches.look("the auxiliary output", row, from.gate, auxiliary.at(from.gate), saturated(right.auxiliary, type),
                       right.auxiliary_gate);
+      if (problem.epilogue.is_gated()) {
+        mismatches.look("the auxiliary output", row, from.other, auxiliary.at(from.other), saturated(right.other, type),
+                        right.other_gate);
+      }
     }
   }
 }
@@ -262,10 +318,22 @@ std::string check_fused(const Driver& driver, const CheckKernels& checks, const 
   driver.check(driver.cuStreamSynchronize(stream), "run a fused kernel and check its result");
   Mismatches mismatches;
   LargestSeen largest;
+  GradientSeen gradient;
   for (std::int64_t product = 0; product < problem.batch; ++product) {
     if (problem.batch > 1) mismatches.where = fmt::format(" of product {}", product);
     look_at(driver, problem, product_of(problem, set, product), seed_of_product(seed, static_cast<unsigned>(product)),
-            mismatches, largest);
+            mismatches, largest, gradient);
+  }
+  // Rows that were not looked at are missing in the sums over columns.
+  if (mismatches.wrong == 0 && set.epilogue.bias_gradient != 0 &&
+      (largest.is_of_all || problem.epilogue.bias_gradient == Bias::per_row)) {
+    const auto count = static_cast<std::int64_t>(gradient.sums.size());
+    const HostNumbers found(driver, DType::f32, set.epilogue.bias_gradient, count);
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      if (gradient.sums[at] != 0)
+        mismatches.look("the gradient of the bias", i, 0, found.at(i), gradient.sums[at], gradient.gates[at]);
+    }
   }
   if (mismatches.wrong == 0 && problem.epilogue.amax && !problem.epilogue.has_function()) {
     const double amax = HostNumbers(driver, DType::f32, set.epilogue.amax, 1).at(0);

@@ -60,7 +60,7 @@ class Problem(Sized):
                 ("batch", c_int64), ("batch_kind", c_int32), ("group_kind", c_int32), ("groups", c_int64),
                 *((name, c_int32) for name in ("scale_a", "scale_b", "bias", "activation", "aux", "gated", "residual",
                                                "amax", "scale_d", "scalars", "prepacked_a", "prepacked_b")),
-                ("function", c_uint64)]
+                ("function", c_uint64), ("bits", c_int32), ("bias_gradient", c_int32)]
     INIT = {"batch": 1}
 
 
@@ -78,7 +78,7 @@ class Operands(Sized):
                 ("amax", c_void_p), ("ld_function_operands", c_int64 * 4),
                 ("batch_stride_function_operands", c_int64 * 4), ("group_counts", c_void_p), ("batch_stride_bias", c_int64),
                 ("batch_align_a", c_int16), ("batch_align_b", c_int16), ("batch_align_c", c_int16), ("batch_align_d", c_int16),
-                ("ld_scale_a", c_int64), ("ld_scale_b", c_int64)]
+                ("ld_scale_a", c_int64), ("ld_scale_b", c_int64), ("bias_gradient", c_void_p)]
     INIT = {"alpha": 1.0}
 
 

@@ -6,6 +6,8 @@ namespace {
 // clang-format off
 constexpr Epilogue kAll{.scale_a = Scaling::vector, .scale_b = Scaling::vector, .bias = Bias::per_column, .activation = Activation::relu, .gate = Gate::halves, .residual = true, .amax = true, .scale_d = true, .scalars = true};
 constexpr Epilogue kAllInterleaved{.scale_a = Scaling::vector, .scale_b = Scaling::vector, .bias = Bias::per_column, .activation = Activation::relu, .gate = Gate::interleaved, .residual = true, .amax = true, .scale_d = true, .scalars = true};
+constexpr Epilogue kKept{.bias = Bias::per_column, .aux = true, .activation = Activation::relu, .gate = Gate::halves, .residual = true};
+constexpr Epilogue kKeptInterleaved{.bias = Bias::per_column, .aux = true, .activation = Activation::relu, .gate = Gate::interleaved};
 constexpr Epilogue kSwiglu{.activation = Activation::silu, .gate = Gate::halves};
 constexpr Epilogue kGeglu{.scale_b = Scaling::vector, .bias = Bias::per_column, .activation = Activation::gelu, .gate = Gate::interleaved};
 
@@ -56,6 +58,12 @@ const std::vector<GemmKernel>& gated_kernels() {
       kernel<kF16ToF32, kAll, Op::t, 8, 4, kSplitN>(),           // by lanes, right from registers
       kernel<kFp8, kSwiglu, Op::t, 16, 16, kBytes>(),            // bytes that lanes exchange
       kernel<kFp8, kGeglu, Op::t, 16, 16, kBytes>(),             // and single ones
+      kernel<kBf16, kKept, Op::t, 1, 1, kSimt>(),                // with both columns as auxiliary output,
+      kernel<kF16, kKept, Op::t, 8, 2, kMmaDirect>(),            // in pairs
+      kernel<kBf16, kKeptInterleaved, Op::t, 8, 8, kMmaStaged>(),
+      kernel<kF16, kKept, Op::t, 8, 8, kOddHalf>(),
+      kernel<kBf16, kKeptInterleaved, Op::t, 8, 8, kOddHalf>(),
+      kernel<kF16ToF32, kKept, Op::t, 8, 4, kSplitN>(),
   };
   return all;
 }

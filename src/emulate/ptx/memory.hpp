@@ -81,6 +81,18 @@ HOTGEMM_DEVICE void red_global_max_u32(u64 address, u32 value) {
   emulate::reduce_global(emulate::Instruction::red_global_max_u32, address, value,
                          [](u32 old, u32 other) { return std::max(old, other); });
 }
+HOTGEMM_DEVICE void red_global_and_b32(u64 address, u32 value) {
+  emulate::reduce_global(emulate::Instruction::red_global_and_b32, address, value,
+                         [](u32 old, u32 mask) { return old & mask; });
+}
+HOTGEMM_DEVICE void red_global_or_b32(u64 address, u32 value) {
+  emulate::reduce_global(emulate::Instruction::red_global_or_b32, address, value,
+                         [](u32 old, u32 mask) { return old | mask; });
+}
+HOTGEMM_DEVICE void red_global_add_f32(u64 address, float value) {
+  emulate::reduce_global(emulate::Instruction::red_global_add_f32, address, value,
+                         [](float old, float added) { return old + added; });
+}
 
 // ---- shared ----
 

@@ -1,0 +1,79 @@
+#pragma once
+
+// The bit mask of ReLU, which a forward product writes and the backward one reads: one bit for each element, 1 unless
+// the value in front of ReLU is 0 or less. Column c of a row is bit c % 8 of byte c / 8. Rows begin at multiples of 16
+// bytes. Bits behind the last column, in its byte, may be written too.
+
+#include "ptx/index.hpp"
+#include "ptx/memory.hpp"
+#include "ptx/warp.hpp"
+#include "shared/fragment.hpp"
+
+namespace hotgemm {
+
+/// The neighbours that the lanes of a warp have at once, in eight columns that begin at a multiple of eight.
+enum class Neighbours : unsigned char {
+  none,    ///< lanes need not be there at the same time
+  across,  ///< lane 4g + t has two neighbours of a row, in columns 2t and 2t + 1; the lanes of a quad have one row
+  down,    ///< lane 4g + t has two elements below each other, in column g; lanes that are 4 apart have the same rows
+};
+
+/// True if ReLU lets the value pass. NaN does.
+HOTGEMM_DEVICE bool passes_relu(float value) { return !(value <= 0); }
+
+/// The address of the byte, or of the word, that has an element's bit. `ld` counts bits.
+HOTGEMM_DEVICE u64 byte_of_bits(u64 bits, i64 ld, Element2d at) {
+  return bits + static_cast<u64>(at.row * (ld / 8) + at.col / 8);
+}
+HOTGEMM_DEVICE u64 word_of_bits(u64 bits, i64 ld, Element2d at) {
+  return bits + static_cast<u64>(at.row * (ld / 8) + at.col / 32 * 4);
+}
+
+/// True if the element's bit is 1. An element that is not there has none. Neighbours share the load.
+HOTGEMM_DEVICE bool load_relu_bit(u64 bits, i64 ld, Element2d at, bool is_there) {
+  return (ptx::ld_global_unchanged_b32_if(word_of_bits(bits, ld, at), is_there) >> (at.col % 32) & 1) != 0;
+}
+
+/// Stores one bit. Other threads store the other bits of its word.
+HOTGEMM_DEVICE void store_relu_bit(u64 bits, i64 ld, Element2d at, bool bit) {
+  const u64 word = word_of_bits(bits, ld, at);
+  const u32 mask = u32{1} << (at.col % 32);
+  if (bit) {
+    ptx::red_global_or_b32(word, mask);
+  } else {
+    ptx::red_global_and_b32(word, ~mask);
+  }
+}
+
+/// Bits 0, 4, … 28 of a word, side by side.
+HOTGEMM_DEVICE u32 every_fourth_bit(u32 word) {
+  word &= 0x11111111u;
+  word = (word | word >> 3) & 0x03030303u;
+  word = (word | word >> 6) & 0x000f000fu;
+  return (word | word >> 12) & 0xffu;
+}
+
+/// Stores the bits of a lane's two elements, of which `at` is the place of the first. Its neighbours call this together
+/// with it, as kNeighbours says.
+template <Neighbours kNeighbours>
+HOTGEMM_DEVICE void store_relu_bits(u64 bits, i64 ld, Element2d at, Element2d end, bool first, bool second) {
+  if constexpr (kNeighbours == Neighbours::across) {
+    const u32 quad = 0xfu << (static_cast<u32>(ptx::thread_index()) & 28u);
+    u32 byte = ((first ? 1u : 0u) | (second ? 2u : 0u)) << (at.col % 8);
+    byte |= ptx::shfl_sync_bfly_b32(byte, 1, 0x1f, quad);
+    byte |= ptx::shfl_sync_bfly_b32(byte, 2, 0x1f, quad);
+    if (at.col % 8 == 0 && at.row < end.row && at.col < end.col) ptx::st_global_u8(byte_of_bits(bits, ld, at), byte);
+  } else if constexpr (kNeighbours == Neighbours::none) {
+    if (at.row >= end.row) return;
+    if (at.col < end.col) store_relu_bit(bits, ld, at, first);
+    if (at.col + 1 < end.col) store_relu_bit(bits, ld, {at.row, at.col + 1}, second);
+  } else {
+    // Lane t stores the upper of its two rows, and lane 4 + t the lower one.
+    const u32 upper = ptx::vote_sync_ballot(first, ~0u), lower = ptx::vote_sync_ballot(second, ~0u);
+    const int g = at.col % 8, row = at.row + g;
+    const u32 byte = every_fourth_bit((g == 0 ? upper : lower) >> (ptx::thread_index() % 4));
+    if (g < 2 && row < end.row && at.col - g < end.col) ptx::st_global_u8(byte_of_bits(bits, ld, {row, at.col}), byte);
+  }
+}
+
+}  // namespace hotgemm
