@@ -35,7 +35,7 @@ constexpr double kShortUs = 60;
 constexpr double kMostDecline = 1.15, kMostDeclineOfShort = 1.1;
 
 /// The time of an anchor relative to a recorded pick for which the model expects as much.
-constexpr double kAnchorRegret = 1.03;
+constexpr double kAnchorRegret = 1.02;
 
 /// The name of a GPU that no record names.
 constexpr const char* kUnknownGpu = "a GPU without records";
@@ -122,8 +122,8 @@ std::vector<Choice> from_neighbours(const Workload& like, const Workload& proble
   return choices;
 }
 
-/// Ranks choices for a problem with an epilogue. Records tell how fast bare kernels are: a recorded pick is taken for as
-/// fast as the best choice. The model tells what the epilogue adds to each.
+/// Ranks choices for a problem with an epilogue. Records tell how fast bare kernels are: a recorded pick is taken for
+/// as fast as the best choice. The model tells what the epilogue adds to each.
 void rank_fused(std::vector<Choice>& choices, const Workload& problem, const DeviceInfo& device) {
   struct Expected {
     Choice choice;
@@ -139,7 +139,7 @@ void rank_fused(std::vector<Choice>& choices, const Workload& problem, const Dev
   }
   for (Expected& e : all) {
     const double added = e.us - e.bare_us, most = least_bare_us * kAnchorRegret;
-    e.us = added + (e.choice.origin == Origin::tuned      ? least_bare_us
+    e.us = added + (e.choice.origin == Origin::tuned     ? least_bare_us
                     : e.choice.origin == Origin::nearest ? std::min(e.bare_us, most)
                                                          : e.bare_us * kAnchorRegret);
   }
