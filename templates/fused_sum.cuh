@@ -8,6 +8,7 @@
 #include "bias_gradient.cuh"
 #include "element_access.cuh"
 #include "gated_sums.cuh"
+#include "matrix_elements.cuh"
 #include "pair_access.cuh"
 #include "ptx/atomic.hpp"
 #include "ptx/bulk_copy.hpp"
@@ -59,23 +60,6 @@ class Largest<true> {
  private:
   u64 address_;
   mutable u32 bits_ = 0;
-};
-
-/// An element of each matrix that an epilogue reads beside C; or the bits of two, or a thread's part of a piece.
-template <class T>
-struct MatrixElements {
-  T residual = {};
-  T auxiliary = {};
-  T operands[EpilogueFunction::kMostOperands] = {};  ///< of the user's function
-
-  /// What `use` makes of each.
-  template <class Use>
-  HOTGEMM_DEVICE auto each(Use&& use) const {
-    MatrixElements<decltype(use(residual))> made = {use(residual), use(auxiliary)};
-#pragma unroll
-    for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) made.operands[i] = use(operands[i]);
-    return made;
-  }
 };
 
 /// See ScaledSum. One object is made for each tile, when the work ahead in the stream has ended: it holds the factors

@@ -62,8 +62,7 @@ class DirectEpilogue {
       constexpr int kExchanged = kExchanges ? kColumns / kExchangedColumns : 0;
       if constexpr (kExchanges) {
 #pragma unroll
-        for (int part = 0; part < kExchanged; ++part)
-          store_bytes(op, accumulators[i], op.begin_part(origin), i, part);
+        for (int part = 0; part < kExchanged; ++part) store_bytes(op, accumulators[i], op.begin_part(origin), i, part);
       }
 #pragma unroll
       for (int first = kExchanged * kExchangedColumns / 4; first < kPairs; first += kBatch) {

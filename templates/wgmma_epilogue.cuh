@@ -52,9 +52,10 @@ HOTGEMM_DEVICE void clear(Accumulator (&accumulators)[kInstructions]) {
   for (int i = 0; i < kInstructions; ++i) accumulators[i] = {};
 }
 
-/// A thread's part of a piece of C, and of each other matrix that the op reads. All come by way of the piece's buffer;
-/// the last one stays there, and `fetch` loads it part by part, because the accumulators leave few registers.
-template <class Sink, class Op>
+/// A thread's part of a piece of C, and with kAll of each other matrix that the op reads. They come by way of the
+/// piece's buffer; the last one stays there, and `fetch` loads it part by part, because the accumulators leave few
+/// registers.
+template <class Sink, class Op, bool kAll>
 class MatrixPieces {
   using Pairs = typename Sink::Pairs;
 
@@ -76,20 +77,22 @@ class MatrixPieces {
     });
   }
   HOTGEMM_DEVICE const Pairs& c() const { return c_; }
-  /// What `of` makes of the Pairs of each matrix beside C.
+  /// What `of` makes of the Pairs of each matrix beside C. With kAll.
   template <class Of>
   HOTGEMM_DEVICE auto each(Of&& of) const {
     return matrices_.each(of);
   }
 
  private:
-  static constexpr bool is_last(int number) { return number == Op::kMatrices - 1; }
+  static constexpr int kCount = kAll ? Op::kMatrices : Op::kReadsC ? 1 : 0;
+  static constexpr bool is_last(int number) { return number == kCount - 1; }
   /// Calls use(number, pairs, address, leading dimension) for each matrix.
   template <class Use>
   HOTGEMM_DEVICE void for_each(const Op& op, const GemmArgs& args, Use&& use) {
     int number = 0;
     if constexpr (Op::kReadsC) use(number++, c_, args.c, args.ldc);
-    op.for_each_matrix(matrices_, [&](Pairs& pairs, u64 matrix, i64 ld) { use(number++, pairs, matrix, ld); });
+    if constexpr (kAll)
+      op.for_each_matrix(matrices_, [&](Pairs& pairs, u64 matrix, i64 ld) { use(number++, pairs, matrix, ld); });
   }
 
   Pairs c_ = {};
@@ -106,6 +109,8 @@ class WgmmaEpilogue {
   static constexpr int kPieces = div_up(kColumns, kPieceColumns);
   static constexpr Gate kGate = kTraits.epilogue.gate;
   static constexpr int kHalf = kSumColumns / 4;  // of the sums of an accumulator
+  static constexpr bool kCopies = kConfig.copies_matrices(kTraits);
+  using Matrices = MatrixPieces<ResultSink, Op, kCopies>;
   /// True if the last piece begins at columns that the piece before it has already stored. False if D may be read as C
   /// or as the residual: then these columns are already overwritten; and if an op must see each element once.
   static constexpr bool kOverlaps = ResultSink::kWantsWholePieces && !Op::kOnceOnly && kColumns % kPieceColumns != 0;
@@ -157,8 +162,8 @@ class WgmmaEpilogue {
       sink_.open(piece, Op::kReadsC);
       put_interleaved(op, accumulator, begin, piece);
     } else {
-      sink_.open(piece, Op::kMayReadD);
-      MatrixPieces<Sink, Op> matrices(sink_, op, args_, piece);
+      sink_.open(piece, kCopies ? Op::kMayReadD : Op::kReadsC);
+      Matrices matrices(sink_, op, args_, piece);
       if constexpr (WgmmaConfig::has_wide_d(kTraits)) {
         put_wide(op, accumulator, begin, piece, matrices);
       } else {
@@ -169,7 +174,7 @@ class WgmmaEpilogue {
   }
 
   HOTGEMM_DEVICE void put(const Op& op, const Accumulator& accumulator, int begin, const WgmmaPiece& piece,
-                          MatrixPieces<Sink, Op>& matrices) const {
+                          Matrices& matrices) const {
 #pragma unroll
     for (int group = 0; group < div_up(piece.cols, 16); ++group) {
       matrices.fetch(sink_, op, args_, piece, group);
@@ -181,11 +186,16 @@ class WgmmaEpilogue {
         const int element = (begin + column) / 2 + i % 2 * 2;
         const Element2d in_block = accumulator_element(lane_, i % 2 * 2);
         const Element2d at = {piece.row + in_block.row, piece.col + column + in_block.col};
-        pairs[i] = column < piece.cols
-                       ? op.pair(args_, sum_of<kGate>(accumulator, element, kHalf),
-                                 sum_of<kGate>(accumulator, element + 1, kHalf), matrices.c().at[group][i],
-                                 matrices.each([&](const auto& all) { return all.at[group][i]; }), at)
-                       : 0;
+        pairs[i] = 0;
+        if (column >= piece.cols) continue;
+        const auto low = sum_of<kGate>(accumulator, element, kHalf),
+                   high = sum_of<kGate>(accumulator, element + 1, kHalf);
+        const u32 c = matrices.c().at[group][i];
+        if constexpr (kCopies) {
+          pairs[i] = op.pair(args_, low, high, c, matrices.each([&](const auto& all) { return all.at[group][i]; }), at);
+        } else {
+          pairs[i] = op.pair(args_, low, high, c, at);
+        }
       }
       sink_.put(piece, group, pairs);
     }
@@ -225,7 +235,7 @@ class WgmmaEpilogue {
 
   /// The same for elements of 32 bits. In each step a lane takes one of two groups of eight columns (WideStaging).
   HOTGEMM_DEVICE void put_wide(const Op& op, const Accumulator& accumulator, int begin, const WgmmaPiece& piece,
-                               MatrixPieces<Sink, Op>& matrices) const {
+                               Matrices& matrices) const {
     const bool goes_ahead = sink_.staging().goes_ahead();
 #pragma unroll
     for (int step = 0; step < kPieceColumns / 8; ++step) {

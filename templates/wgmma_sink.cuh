@@ -3,8 +3,8 @@
 // The sinks of family `wgmma`, which store the results of a warp to D.
 //
 // A sink is a class with the public members of LaneSink. The epilogue calls, for each piece of a warp's part of the
-// tile: buffer; open; copy and fetch for each matrix that the op reads (MatrixPieces); put for each 16 columns; close. It calls end_tile after the last piece.
-// A kernel calls prefetch_maps at its start and drain at its end.
+// tile: buffer; open; copy and fetch for each matrix that the op reads (MatrixPieces); put for each 16 columns; close.
+// It calls end_tile after the last piece. A kernel calls prefetch_maps at its start and drain at its end.
 
 #include "ptx/bulk_copy.hpp"
 #include "ptx/trap.hpp"

@@ -20,8 +20,8 @@ template <GemmTraits kTraits, WgmmaConfig kConfig>
 class WgmmaStaging {
   static constexpr int kRows = WgmmaConfig::kStoreRows;
   static constexpr int kElementBytes = size_bytes(kTraits.element_d);
-  /// Elements that a lane moves at once: of a matrix to a buffer, or of a buffer to D whose rows begin at 16 bytes. WgmmaWords
-  /// stores any other D.
+  /// Elements that a lane moves at once: of a matrix to a buffer, or of a buffer to D whose rows begin at 16 bytes.
+  /// WgmmaWords stores any other D.
   static constexpr int kVector = kTraits.vec_d * kElementBytes == kChunkBytes ? kTraits.vec_d
                                  : kTraits.vec_d == 1                         ? 1
                                                                               : 2;
@@ -53,7 +53,8 @@ class WgmmaStaging {
     ptx::stmatrix_x4(matrix_row(piece.buffer, group * 16), pairs);
   }
 
-  /// Copies the piece's part of a matrix of D's sizes to the piece's buffer. Elements outside of the matrix become zeros.
+  /// Copies the piece's part of a matrix of D's sizes to the piece's buffer. Elements outside of the matrix become
+  /// zeros.
   HOTGEMM_DEVICE void copy(const WgmmaPiece& piece, u64 matrix, i64 ld) const {
     copy_rows(piece, matrix, ld);
     sync();

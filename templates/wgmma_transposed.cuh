@@ -63,8 +63,8 @@ class TransposedStaging : public WgmmaStaging<kTraits, kConfig> {
     sync();  // all warps have copied their rows
   }
   static constexpr int parts(const WgmmaPiece& piece) { return div_up(rows(piece.number), kRows); }
-  /// Loads the part of 16 rows of it that belongs to this warp's accumulators. The warp overwrites only elements that it
-  /// has loaded itself.
+  /// Loads the part of 16 rows of it that belongs to this warp's accumulators. The warp overwrites only elements that
+  /// it has loaded itself.
   HOTGEMM_DEVICE void fetch(Pairs& pairs, const WgmmaPiece& piece, int part) const {
     // If eight rows are left, the buffer has no rows after them, so the same two matrices are loaded twice.
     const bool is_half = rows(piece.number) - part * kRows < kRows;
@@ -141,7 +141,7 @@ class TransposedEpilogue {
  private:
   HOTGEMM_DEVICE void store_piece(const Op& op, const Accumulator& accumulator, const WgmmaPiece& piece) const {
     sink_.open(piece, Op::kMayReadD);
-    MatrixPieces<Sink, Op> matrices(sink_, op, args_, piece);
+    MatrixPieces<Sink, Op, true> matrices(sink_, op, args_, piece);
     const int rows = Staging::rows(piece.number);
 #pragma unroll
     for (int group = 0; group < div_up(rows, 16); ++group) {
@@ -154,10 +154,10 @@ class TransposedEpilogue {
         const Element2d in_block = accumulator_element(lane_, i % 2 * 2);  // of the transposed tile
         const Element2d at = {piece.row + row + in_block.col - Staging::warp() * WgmmaConfig::kStoreRows,
                               piece.col + Staging::warp() * 16 + in_block.row};
-        pairs[i] = row < rows
-                       ? op.pair(args_, accumulator.get(element), accumulator.get(element + 1), matrices.c().at[group][i],
-                                 matrices.each([&](const auto& all) { return all.at[group][i]; }), at)
-                       : 0;
+        pairs[i] = row < rows ? op.pair(args_, accumulator.get(element), accumulator.get(element + 1),
+                                        matrices.c().at[group][i],
+                                        matrices.each([&](const auto& all) { return all.at[group][i]; }), at)
+                              : 0;
       }
       sink_.put(piece, group, pairs);
     }

@@ -34,8 +34,9 @@ constexpr double kShortUs = 60;
 /// problems power binds, of which the model's times know nothing: picks that declined by 1.1 to 1.15 ran at 0.98.
 constexpr double kMostDecline = 1.15, kMostDeclineOfShort = 1.1;
 
-/// The time of an anchor relative to a recorded pick for which the model expects as much.
-constexpr double kAnchorRegret = 1.03;
+/// The time of an anchor relative to the pick of a near record, and of the class's own record, for which the model
+/// expects as much.
+constexpr double kAnchorRegret = 1.02, kEstimateRegret = 1.05;
 
 /// The name of a GPU that no record names.
 constexpr const char* kUnknownGpu = "a GPU without records";
@@ -122,30 +123,27 @@ std::vector<Choice> from_neighbours(const Workload& like, const Workload& proble
   return choices;
 }
 
-/// Ranks choices for a problem with an epilogue. Records tell how fast bare kernels are: a recorded pick is taken for as
-/// fast as the best choice. The model tells what the epilogue adds to each.
+/// Ranks choices for a long problem with an epilogue. Records tell how fast bare kernels are: a recorded pick is taken
+/// for as fast as the best choice. The model tells what the epilogue adds to each. Of a short problem it is too coarse.
 void rank_fused(std::vector<Choice>& choices, const Workload& problem, const DeviceInfo& device) {
-  struct Expected {
-    Choice choice;
-    double bare_us, us;
-  };
   const Workload bare = without_epilogue(problem);
-  std::vector<Expected> all;
-  double least_bare_us = std::numeric_limits<double>::infinity();
-  for (Choice& c : choices) {
-    const double bare_us = predict_us(c.config, bare, device), us = predict_us(c.config, problem, device);
-    least_bare_us = std::min(least_bare_us, bare_us);
-    all.push_back({std::move(c), bare_us, us});
+  std::vector<double> bare_us;
+  for (const Choice& c : choices) bare_us.push_back(predict_us(c.config, bare, device));
+  const double least_us = std::ranges::min(bare_us);
+  if (least_us < kShortUs) return;
+  const double regret = choices.front().origin == Origin::tuned ? kEstimateRegret : kAnchorRegret;
+  const auto measured_us = [&](Origin origin, double us) {
+    if (origin == Origin::tuned) return least_us;
+    return origin == Origin::nearest ? std::min(us, least_us * regret) : us * regret;
+  };
+  std::vector<std::pair<double, Choice>> ranked;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    const double added = predict_us(choices[i].config, problem, device) - bare_us[i];
+    ranked.emplace_back(measured_us(choices[i].origin, bare_us[i]) + added, std::move(choices[i]));
   }
-  for (Expected& e : all) {
-    const double added = e.us - e.bare_us, most = least_bare_us * kAnchorRegret;
-    e.us = added + (e.choice.origin == Origin::tuned      ? least_bare_us
-                    : e.choice.origin == Origin::nearest ? std::min(e.bare_us, most)
-                                                         : e.bare_us * kAnchorRegret);
-  }
-  std::ranges::stable_sort(all, {}, &Expected::us);
+  std::ranges::stable_sort(ranked, {}, &std::pair<double, Choice>::first);
   choices.clear();
-  for (Expected& e : all) choices.push_back(std::move(e.choice));
+  for (auto& [us, choice] : ranked) choices.push_back(std::move(choice));
 }
 
 int sm_count_of(const GpuQuery& query, const DeviceInfo& nominal) {

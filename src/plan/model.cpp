@@ -232,7 +232,7 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
   // with their epilogue.
   const Workload problem = without_epilogue(with_uniform_groups(repacked(asked, config)));
   const int splits = best_splits(config, problem, device, resident, model);
-  const auto compute = [&](const auto& c) { 
+  const auto compute = [&](const auto& c) {
     return compute_us(c, problem, device, resident, splits, model, asked.epilogue);
   };
   const auto reduce = [&](const auto& c) { return reduce_us(c, problem, device, resident, splits, model); };
@@ -241,10 +241,9 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
   const int matrices = (problem.hints.beta_is_zero ? 1 : 2) + epilogue_work(asked.epilogue).matrices;  // of D's sizes
   // Each operand comes from DRAM at least once. With few waves in flight, rows of tiles are read again.
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
-  const double bytes =
-      static_cast<double>(problem.batch) * (m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) +
-                                            m * static_cast<double>(columns_of_d(asked)) *
-                                                size_bytes(problem.types.d) * matrices);
+  const double bytes = static_cast<double>(problem.batch) *
+                       (m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) +
+                        m * static_cast<double>(columns_of_d(asked)) * size_bytes(problem.types.d) * matrices);
   const double dram_us =
       bytes / (device.dram_gbps * 0.85e3 * read_share(config)) + repeated_us(config, problem, device, model);
   const double unhidden = unhidden_share(config, problem, device, resident, sum_us);

@@ -186,6 +186,13 @@ struct WgmmaConfig {
   constexpr bool stores_directly(const GemmTraits& t) const {
     return has_byte_d(t) || (has_wide_d(t) && !stores_in_bulk(t));
   }
+  /// True if the matrices of an epilogue come by way of the buffers of D, as C does. A warp waits for each piece of
+  /// them, which another consumer or nothing hides (docs/notebook/epilogues.md, 5); lanes that load wait less, but need
+  /// registers and, in a transposed config, load single elements.
+  constexpr bool copies_matrices(const GemmTraits& t) const {
+    if (split_k || stores_directly(t) || t.epilogue.gate == Gate::interleaved) return false;
+    return ping_pong || transposed || has_wide_d(t) || accumulator_registers(t) + 80 > consumer_registers();
+  }
   constexpr BoxExtent d_box(const GemmTraits& t) const {
     return {store_cols(t), consumer_m() % kStoreRows == 0 ? kStoreRows : 8};
   }
@@ -300,13 +307,13 @@ constexpr int scale_registers(const WgmmaConfig& c, const GemmTraits& t) {
   const int factors = c.transposed ? c.instruction_n() / 4 : 2 * c.halves(t) * c.scale_columns(t);
   return c.one_tile ? 2 * factors : factors;
 }
-/// The registers for the operations of an epilogue, besides those of the bare product. Where D goes through buffers,
-/// matrices do, too, and the last one stays there until its elements are used (MatrixPieces).
+/// The registers for the operations of an epilogue, besides those of the bare product. Of matrices that come by way of
+/// the buffers of D, the last one stays there until its elements are used (MatrixPieces).
 constexpr int fused_registers(const WgmmaConfig& c, const GemmTraits& t) {
-  if (!t.is_fused() || c.split_k || c.stores_directly(t) || t.epilogue.gate == Gate::interleaved)
-    return epilogue_registers(t);
-  const int held = max_of(t.epilogue.matrices_read() - 1, 0);  // those of C are counted for the bare product
-  return 16 * held + (t.epilogue.aux ? (t.epilogue.is_gated() ? 16 : 8) : 0) + (t.epilogue.has_function() ? 16 : 0) +
+  if (!t.is_fused() || c.split_k || c.stores_directly(t)) return epilogue_registers(t);
+  const int matrices = t.epilogue.matrices_read();
+  const int of_matrices = c.copies_matrices(t) ? 16 * max_of(matrices - 1, 0) : 8 * matrices;
+  return of_matrices + (t.epilogue.aux ? (t.epilogue.is_gated() ? 16 : 8) : 0) + (t.epilogue.has_function() ? 16 : 0) +
          (t.epilogue.bias_gradient != Bias::none ? 8 : 0);
 }
 /// True if there is such an instruction: that for s8 has fewer widths.

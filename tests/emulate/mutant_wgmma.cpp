@@ -116,6 +116,7 @@ const GemmKernel kKernels[] = {
     kernel<kResidual, kWidePart>(),
     kernel<kResidual, kFewRows>(),
     kernel<kTwoMatrices, kManyRows>(),
+    kernel<kResidual, kSplit>(),
     kernel<kByteResidual, kWideBytes>(),
     kernel<kBatch, kWidePart>(),
     kernel<kBatch, kSplit>(),

@@ -90,6 +90,35 @@ TEST_F(AnchorCompile, PlansOfScalesOfBlocksFindAKernelThatStaysInRegisters) {
   expect_one_in_registers("64 4096 7168 nt e4m3 batch=16" + blocks, "sm_90a", 4);
 }
 
+TEST_F(AnchorCompile, TheFirstChoiceForALargeFusedProblemStaysInRegisters) {
+  most_ms_ *= 2;
+  most_spill_bytes_ = most_spill_bytes({.epilogue = {.residual = true}});
+  for (const char* epilogue : {"bias+gelu", "bias+aux+gelu", "dgelu", "dgelu_erf+residual", "bias+amax+scale_d"}) {
+    expect_one_in_registers(std::string("8192 14336 4096 nt bf16 epilogue=") + epilogue, "sm_90a", 1);
+  }
+}
+
+/// Tiles of records of bare products, with as many accumulators as there are.
+TEST_F(AnchorCompile, TheLargestTilesTakeEpiloguesOrAreRefused) {
+  for (const char* tile :
+       {"wgmma_m256_n208_k64_c2_sn0_pp0_o0_s3_cm1_cn1_b1", "wgmma_m256_n192_k64_c2_sn0_pp0_o0_s3_cm1_cn1_b1",
+        "wgmma_m200_n128_k64_c2_sn0_pp1_o0_s5_cm1_cn1_b1_t1"}) {
+    for (const char* epilogue : {"bias+gelu", "dgelu", "dgelu+residual"}) {
+      const Workload problem = parse_workload(std::string("8192 8192 8192 nt bf16 epilogue=") + epilogue);
+      const GemmTraits traits = traits_of(problem);
+      const KernelConfig config = *parse_config(tile);
+      const bool is_refused = !is_legal(config, traits, arch_limits("sm_90a"));
+      EXPECT_EQ(is_refused,
+                std::string(epilogue) == "dgelu+residual" && std::string(tile).find("n192") == std::string::npos)
+          << tile << " " << epilogue;
+      if (is_refused) continue;
+      const BuildResult built = builder_->build(gemm_case(config, traits, "sm_90a", bundle_).source);
+      ASSERT_TRUE(built.cubin) << built.failure;
+      EXPECT_LE(built.cubin->spill_bytes, most_spill_bytes(problem)) << tile << " " << epilogue;
+    }
+  }
+}
+
 TEST_F(AnchorCompile, PlansOfFusedProblemsFindAKernelThatStaysInRegisters) {
   most_ms_ *= 1.3;
   most_spill_bytes_ = most_spill_bytes({.epilogue = {.residual = true}});

@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace hotgemm {
@@ -102,6 +103,29 @@ TEST(Choice, AnExactRecordWins) {
 }
 
 /// f16 and bf16 run at the same speed in the same kernels: what was measured for one is the answer for the other.
+/// The first choice for `problem` if a cooperative tile was recorded for the bare product.
+Choice fused_choice(const std::string& bare, const std::string& epilogue) {
+  TuningRecord record = sample_record(bare);
+  record.config = *parse_config("wgmma_m256_n208_k64_c2_sn0_pp0_o0_s3_cm1_cn1_b1");
+  record.launch = {8, false};
+  Database database({});
+  database.add(record);
+  return choose_on(kArch, parse_workload(bare + epilogue), database).front();
+}
+
+TEST(Choice, PingPongHidesALongEpilogue) {
+  const std::string bare = "8192 14336 4096 nt bf16";
+  EXPECT_EQ(fused_choice(bare, "").origin, Origin::tuned);
+  for (const char* epilogue : {" epilogue=dgelu", " epilogue=drelu", " epilogue=bias+gelu_erf"}) {
+    const KernelConfig pick = fused_choice(bare, epilogue).config;
+    EXPECT_TRUE(std::get<WgmmaConfig>(pick).ping_pong) << epilogue << ": " << to_string(pick);
+  }
+}
+
+TEST(Choice, ARecordedPickStaysForAShortEpilogue) {
+  EXPECT_EQ(fused_choice("8192 14336 14336 nt bf16", " epilogue=relu").origin, Origin::tuned);
+}
+
 TEST(Choice, ARecordInTheOther16BitTypeIsAnAnswer) {
   Database database{DatabaseOptions{}};
   const TuningRecord record = unlikely_record("4096 4096 512 nt bf16");

@@ -157,6 +157,34 @@ TEST(WgmmaModel, FewStagesWaitForCopies) {
 const WgmmaConfig kSplit{
     .block_m = 64, .block_n = 64, .block_k = 128, .consumers = 1, .one_tile = true, .stages = 6, .split_k = true};
 
+/// The time with `epilogue` relative to that without one, minus 1.
+double added(const WgmmaConfig& config, const Workload& problem, const Epilogue& epilogue) {
+  return wgmma_compute_us(config, problem, h200(), config.blocks_per_sm, 1, {}, epilogue) / us(config, problem) - 1;
+}
+
+TEST(WgmmaModel, PingPongHidesWhatAnEpilogueAdds) {
+  const Workload problem = sized(8192, 14336, 4096);
+  for (const Activation derivative : {Activation::dgelu, Activation::drelu}) {
+    EXPECT_GT(added(kCooperative, problem, {.activation = derivative}), 0.05);
+    EXPECT_LT(added(kPingPong, problem, {.activation = derivative}), 0.01);
+  }
+}
+
+TEST(WgmmaModel, EachPartOfAnEpilogueTakesTime) {
+  const Workload problem = sized(4096, 4096, 4096);
+  const Epilogue relu{.activation = Activation::relu};
+  const double least = added(kCooperative, problem, relu);
+  EXPECT_GT(least, 0);
+  std::vector<Epilogue> longer(6, relu);
+  longer[0].bias = Bias::per_column;
+  longer[1].scale_b = Scaling::vector;
+  longer[2].aux = true;
+  longer[3].residual = true;
+  longer[4].amax = true;
+  longer[5].activation = Activation::gelu_erf;
+  for (const Epilogue& epilogue : longer) EXPECT_GT(added(kCooperative, problem, epilogue), least);
+}
+
 TEST(WgmmaModel, SplitsFillAWaveAndLeaveNoPartEmpty) {
   for (const auto& [m, n, k] : {std::tuple(64, 64, 131072), std::tuple(64, 1280, 8192), std::tuple(256, 256, 700),
                                 std::tuple(4096, 4096, 64), std::tuple(1, 1, 1)}) {
