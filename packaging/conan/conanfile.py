@@ -1,4 +1,4 @@
-"""Builds the checkout that it lies in: conan create packaging/conan --build=missing
+"""Builds the checkout that it lies in: conan create packaging/conan --build=missing -s compiler.cppstd=20
 
 A CUDA toolkit (12.9 or later) is no package of Conan; its headers must be on the machine that builds."""
 
@@ -41,7 +41,7 @@ class HotgemmRecipe(ConanFile):
     def requirements(self):
         self.requires("fmt/[>=9 <13]")
         self.requires("nlohmann_json/[>=3.11 <4]")
-        self.requires("spdlog/[>=1.10 <2]")
+        self.requires("spdlog/[>=1.10 <2]", options={"header_only": True})
         self.requires("openssl/[>=3 <4]")
         if self.options.command:
             self.requires("cli11/[>=2.1 <3]")
@@ -76,7 +76,7 @@ class HotgemmRecipe(ConanFile):
         cxx.set_property("pkg_config_name", "hotgemm-cxx")
         cxx.libs = [":libhotgemm.a"]
         cxx.system_libs = ["dl", "m", "pthread"]
-        cxx.requires = ["fmt::fmt", "nlohmann_json::nlohmann_json", "openssl::crypto", "spdlog::spdlog_header_only"]
+        cxx.requires = ["fmt::fmt", "nlohmann_json::nlohmann_json", "openssl::crypto", "spdlog::libspdlog"]
         c = self.cpp_info.components["c"]
         c.set_property("cmake_target_name", "hotgemm::c")
         c.set_property("pkg_config_name", "hotgemm")

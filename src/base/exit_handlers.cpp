@@ -1,5 +1,6 @@
 #include "base/exit_handlers.hpp"
 
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -43,7 +44,7 @@ thread_local EndOfMainThread end_of_main_thread;
 void watch_main_thread() {
   EndOfMainThread& end = end_of_main_thread;
   if (std::exchange(end.is_known, true)) return;  // without a system call: calls that decline come here
-  end.is_watched = ::gettid() == ::getpid();
+  end.is_watched = ::syscall(SYS_gettid) == ::getpid();
 }
 
 void add_exit_handler(void (*function)()) {

@@ -47,12 +47,12 @@ static enum reason read_layout(const struct cublaslt* real, cublasLtMatrixLayout
       !HOTGEMM_READ_LAYOUT(real, from, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, layout->batch)) {
     return REASON_HANDLE;
   }
-  if (layout->batch != 1 &&
+  // A library without batch modes has only batches of equal distances.
+  if (!HOTGEMM_READ_LAYOUT(real, from, kLayoutBatchMode, layout->batch_mode)) layout->batch_mode = kStrided;
+  if (layout->batch != 1 && layout->batch_mode == kStrided &&
       !HOTGEMM_READ_LAYOUT(real, from, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, matrix->stride)) {
     return REASON_HANDLE;
   }
-  // A library without batch modes has only batches of equal distances.
-  if (!HOTGEMM_READ_LAYOUT(real, from, kLayoutBatchMode, layout->batch_mode)) layout->batch_mode = kStrided;
   matrix->type = (cudaDataType)type;
   return order == CUBLASLT_ORDER_COL && layout->batch_mode <= kPointerArray ? REASON_SERVED : REASON_LAYOUT;
 }

@@ -31,7 +31,7 @@ std::int64_t alignment(const void* data, std::int64_t ld, std::int64_t distance,
 }
 
 /// The key of a problem: equal keys have equal texts.
-std::array<std::int64_t, 6> key_of(const Product& product) {
+Ledger::Key key_of(const Product& product) {
   const hotgemm_problem& p = product.problem;
   const hotgemm_operands& o = product.operands;
   std::int64_t rest = p.op_a | p.op_b << 1;
@@ -50,10 +50,10 @@ std::array<std::int64_t, 6> key_of(const Product& product) {
   append(o.residual != nullptr ? alignment(o.residual, o.ld_residual, 0, p.type_d) : 0, 3);
   append(o.auxiliary != nullptr ? alignment(o.auxiliary, o.ld_auxiliary, 0, p.type_d) : 0, 3);
   append(product.device, 8);
-  return {p.m, p.n, p.k, p.batch, rest, 0};
+  return {p.m, p.n, p.k, p.batch, rest};
 }
 
-std::size_t hash(const std::array<std::int64_t, 6>& key) {
+std::size_t hash(const Ledger::Key& key) {
   std::uint64_t sum = 0;
   for (const std::int64_t part : key) {
     sum = (sum ^ static_cast<std::uint64_t>(part)) * 0x9e3779b97f4a7c15u;

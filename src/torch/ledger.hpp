@@ -37,8 +37,9 @@ struct Product {
 /// process does.
 class Ledger {
  public:
+  using Key = std::array<std::int64_t, 5>;
   struct Entry {
-    std::array<std::int64_t, 6> key;
+    Key key;
     Product product;
     std::atomic<std::uint64_t> served{0}, declined{0}, failed{0};
     std::string failure;  // guarded by mutex_
