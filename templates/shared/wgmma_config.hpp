@@ -294,11 +294,12 @@ constexpr bool has_legal_scales(const WgmmaConfig& c, const GemmTraits& t) {
   if (!t.epilogue.has_block_scales()) return true;
   return c.promote && (c.transposed ? c.instruction_n() <= 64 : c.scale_columns(t) <= 2);
 }
-/// The registers of the factors for an instruction; of one-tile blocks also those of scales on their way.
+/// The registers of the factors for an instruction, besides two that the bare product leaves unused; of one-tile blocks
+/// also those of scales on their way.
 constexpr int scale_registers(const WgmmaConfig& c, const GemmTraits& t) {
   if (!t.epilogue.has_block_scales()) return 0;
   const int factors = c.transposed ? c.instruction_n() / 4 : 2 * c.halves(t) * c.scale_columns(t);
-  return c.one_tile ? 2 * factors : factors;
+  return (c.one_tile ? 2 * factors : factors) - 2;
 }
 /// True if there is such an instruction: that for s8 has fewer widths.
 constexpr bool has_instruction(const WgmmaConfig& c, const GemmTraits& t) {
