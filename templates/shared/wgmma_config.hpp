@@ -301,11 +301,12 @@ constexpr bool has_legal_scales(const WgmmaConfig& c, const GemmTraits& t) {
   if (!t.epilogue.has_block_scales()) return true;
   return c.promote && (c.transposed ? c.instruction_n() <= 64 : c.scale_columns(t) <= 2);
 }
-/// The registers of the factors for an instruction; of one-tile blocks also those of scales on their way.
+/// The registers of the factors for an instruction, besides two that the bare product leaves unused; of one-tile blocks
+/// also those of scales on their way.
 constexpr int scale_registers(const WgmmaConfig& c, const GemmTraits& t) {
   if (!t.epilogue.has_block_scales()) return 0;
   const int factors = c.transposed ? c.instruction_n() / 4 : 2 * c.halves(t) * c.scale_columns(t);
-  return c.one_tile ? 2 * factors : factors;
+  return (c.one_tile ? 2 * factors : factors) - 2;
 }
 /// The registers for the operations of an epilogue, besides those of the bare product. Of matrices that come by way of
 /// the buffers of D, the last one stays there until its elements are used (MatrixPieces).
