@@ -53,6 +53,7 @@ constexpr GoldenCase kGolden[] = {
     {"simt_m64_n64_k16_tm4_tn4", "8 8 8 nt e4m3*e5m2>f32"},
     {"simt_m64_n64_k16_tm4_tn4", "8 8 8 tn s8 beta=1"},
     {"simt_m64_n64_k16_tm4_tn4", "8 8 8 nn f16 epilogue=scale_a+scale_b:vector+bias:row+aux+residual+scale_d+scalars"},
+    {"simt_m64_n64_k16_tm4_tn4", "8 8 8 nn f16 epilogue=bias+aux:bits+relu+bias_gradient"},
     {"wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1", "8 8 8 nt bf16 epilogue=bias+gelu_erf"},
     {"wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1", "8 8 8 nt bf16 groups=4"},
     {"wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1", "8 8 8 nt bf16 batch=2,pointers"},
