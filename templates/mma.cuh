@@ -290,13 +290,9 @@ class MmaGemm {
     totals_.add(
         accumulators_, BlockScales(args_, args_), tile / kTiles,
         [&](int i, int half) { return block_m_ + sum_row(i, half); },
-        [&](int j) { return product_column(j) / kScaleBlock; });
-  }
-
-  /// The column of the product at which the j-th accumulator of the warp begins.
-  HOTGEMM_DEVICE int product_column(int j) const {
-    if constexpr (kHasHalves) return column_of_halves(block_n_, accumulator_col(j), kConfig.block_n / 2, args_.n / 2);
-    return block_n_ + accumulator_col(j);
+        [&](int j) {
+          return product_column(kEpilogue.gate, block_n_, accumulator_col(j), kConfig.block_n, args_.n) / kScaleBlock;
+        });
   }
 
   // ---- epilogue ----

@@ -24,11 +24,11 @@
 #include "ptx/mbarrier.hpp"
 #include "ptx/memory.hpp"
 #include "ptx/named_barrier.hpp"
-#include "ptx/trap.hpp"
 #include "ptx/warp.hpp"
 #include "ptx/wgmma.hpp"
 #include "wgmma_cursor.cuh"
 #include "wgmma_parts.cuh"
+#include "wgmma_scale_ring.cuh"
 
 namespace hotgemm {
 
@@ -42,9 +42,7 @@ class WgmmaGemm {
   static constexpr WgmmaTile kRowTile = kConfig.row_tile(kTraits);        // an instruction reads 64 rows of this tile,
   static constexpr WgmmaTile kColumnTile = kConfig.column_tile(kTraits);  // and the consumer's whole part of this one
   static constexpr int kInstructions = kConfig.instructions();            // per k-step
-  static constexpr int kKSteps = kTileA.k_steps();
-  static constexpr int kCluster = kConfig.cluster();
-  static constexpr int kSlots = kConfig.scale_slots(kTraits);
+  static constexpr int kKSteps = kTileA.k_steps(), kCluster = kConfig.cluster();
 
   // The number of threads for which one thread arrives at the end of a turn. A warp may be ahead of another warp of its
   // warpgroup by all products of a k-tile. If one thread arrived for the whole warpgroup, the next turn of this
@@ -54,9 +52,9 @@ class WgmmaGemm {
   using LoadA = typename Parts::LoadA;
   using LoadB = typename Parts::LoadB;
   static constexpr bool kCopies = !LoadA::kByThreads || !LoadB::kByThreads;  // the copy engine loads an operand
-
   using Cursor = StageCursor<kStages>;
-  using ReadCursor = ConsumerCursor<kStages, kSlots>;
+  using Scales = ScaleRing<kTraits, kConfig>;
+  using ReadCursor = ConsumerCursor<kStages, Scales::kSlots>;
   using Epilogue = typename Parts::Epilogue;
   using Accumulator = typename Epilogue::Accumulator;
   using Sink = typename Epilogue::Sink;
@@ -90,11 +88,7 @@ class WgmmaGemm {
       if constexpr (kConfig.loaders > 0) {
         load();
       } else {
-        if (warp == 0) {
-          produce();
-        } else if (kSlots > 0 && warp <= WgmmaConfig::kScaleWarps) {
-          produce_scales(thread_ - kWarpSize);
-        }
+        warp == 0 ? produce() : scales().produce(args_, schedule_, thread_ - kWarpSize);
       }
     } else {
       if constexpr (kConfig.moves_registers()) ptx::setmaxnreg_inc<kConfig.consumer_registers()>();
@@ -123,9 +117,7 @@ class WgmmaGemm {
   HOTGEMM_DEVICE u32 full(u32 stage) const { return shared_ + kConfig.barrier_offset(kTraits) + stage * 8; }
   HOTGEMM_DEVICE u32 empty(u32 stage) const { return full(stage) + kStages * 8; }
   HOTGEMM_DEVICE u32 go(u32 consumer) const { return empty(kStages) + consumer * 8; }
-  // Of slots of scales.
-  HOTGEMM_DEVICE u32 filled(u32 slot) const { return go(kConfig.ping_pong ? kConfig.consumers : 0) + slot * 8; }
-  HOTGEMM_DEVICE u32 taken(u32 slot) const { return filled(kSlots) + slot * 8; }
+  HOTGEMM_DEVICE Scales scales() const { return Scales(shared_, go(kConfig.ping_pong ? kConfig.consumers : 0)); }
 
   HOTGEMM_DEVICE void make_barriers() const {
     for (u32 stage = 0; stage < kStages; ++stage) {
@@ -136,24 +128,13 @@ class WgmmaGemm {
       for (u32 consumer = 0; consumer < kConfig.consumers; ++consumer)
         ptx::mbarrier_init(go(consumer), kWarpgroupThreads / kTurnThreads);
     }
-    for (u32 slot = 0; slot < kSlots; ++slot) {
-      ptx::mbarrier_init(filled(slot), WgmmaConfig::kScaleWarps);
-      ptx::mbarrier_init(taken(slot), kConfig.readers() * (kWarpgroupThreads / kWarpSize));
-    }
+    scales().make_barriers();
     ptx::fence_mbarrier_init();
     if (schedule_.has_products()) {  // without products there are no maps of A and B
       load_a_.prefetch_maps();
       load_b_.prefetch_maps();
     }
     Sink::prefetch_maps(args_);
-  }
-
-  /// Waits for the end of the phase. After seconds without it, ends the grid with an error, so that the GPU is free.
-  static HOTGEMM_DEVICE void await(u32 barrier, u32 parity) {
-    constexpr int kTries = 1 << 22;  // each try waits for a limited time
-    for (int tries = 0; !ptx::mbarrier_try_wait_parity(barrier, parity); ++tries) {
-      if (tries == kTries) ptx::trap();
-    }
   }
 
   /// Waits until the stage is no longer read. In the first pass no stage is.
@@ -204,42 +185,6 @@ class WgmmaGemm {
   }
   static HOTGEMM_DEVICE int first_k(const WorkItem& item, int tile) {
     return (item.first_k_tile + tile) * kConfig.block_k;
-  }
-
-  // ---- scales of blocks ----
-
-  HOTGEMM_DEVICE u32 slot_address(u32 slot) const {
-    return shared_ + kConfig.scale_offset(kTraits) + slot * kConfig.scale_slot_bytes(kTraits);
-  }
-
-  /// Called by all threads of the warps that bring scales.
-  HOTGEMM_DEVICE void produce_scales(int thread) const {
-    if constexpr (kSlots > 0) {
-      StageCursor<kSlots> slot;
-      schedule_.for_each_item([&](const Item& item) {
-        if (item.k_tiles == 0) return;
-        ScaleWriter<kTraits, kConfig> writer(args_, item, thread);
-        writer.load(item.first_k_tile);
-        for (int tile = 1; tile <= item.k_tiles; ++tile, slot.advance()) {
-          await(taken(slot.stage), slot.parity ^ 1);
-          writer.store(slot_address(slot.stage));
-          ptx::bar_warp_sync(~0u);  // all lanes have stored
-          if (thread % kWarpSize == 0) ptx::mbarrier_arrive(filled(slot.stage));
-          writer.load(item.first_k_tile + tile);
-        }
-      });
-    }
-  }
-
-  HOTGEMM_DEVICE void await_scales(const ReadCursor& cursor) const {
-    if constexpr (kSlots > 0) await(filled(cursor.slot.stage), cursor.slot.parity);
-  }
-  /// Gives back the slot for this warp.
-  HOTGEMM_DEVICE void release_scales(const ReadCursor& cursor) const {
-    if constexpr (kSlots > 0) {
-      ptx::bar_warp_sync(~0u);  // all lanes have their factors
-      if (thread_ % kWarpSize == 0) ptx::mbarrier_arrive(taken(cursor.slot.stage));
-    }
   }
 
   // ---- loads by threads ----
@@ -336,10 +281,10 @@ class WgmmaGemm {
   HOTGEMM_DEVICE void pass(ReadCursor& cursor, const WorkItem& item) const {
     for (int tile = 0; tile < item.k_tiles; ++tile, cursor.advance()) {
       await(full(cursor.stage), cursor.parity);
-      await_scales(cursor);
+      scales().await(cursor);
       ptx::bar_sync(1 + thread_ / kWarpgroupThreads, kWarpgroupThreads);  // or a late warp takes the next phase for it
       release(cursor.stage);
-      release_scales(cursor);
+      scales().release(cursor, thread_);
     }
   }
 
@@ -439,8 +384,6 @@ class WgmmaGemm {
   HOTGEMM_DEVICE void add_k_tile(Accumulator (&accumulators)[kInstructions], Accumulator& part,
                                  typename Parts::Promotion& promotion, u64 rows, u64 columns,
                                  const ReadCursor& cursor) const {
-    u32 scales = 0;
-    if constexpr (kSlots > 0) scales = slot_address(cursor.slot.stage);
 #pragma unroll
     for (int i = 0; i < kInstructions; ++i) {
       if (i > 0) ptx::wgmma_fence();  // the additions have read `part`
@@ -450,9 +393,9 @@ class WgmmaGemm {
                                columns + descriptor_step(kColumnTile.offset_bytes(0, step)), step > 0);
       }
       ptx::wgmma_commit_group();
-      if (i == 0) await_scales(cursor);
-      promotion.prepare(i, scales);
-      if (i == kInstructions - 1) release_scales(cursor);
+      if (i == 0) scales().await(cursor);
+      promotion.prepare(i, scales().address(cursor));
+      if (i == kInstructions - 1) scales().release(cursor, thread_);
       ptx::wgmma_wait_group<0>();
       pin(part);
       promotion.add(accumulators[i], part);

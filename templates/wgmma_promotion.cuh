@@ -51,58 +51,6 @@ struct TileScales {
   }
 };
 
-/// Brings the factors of a tile's rows to the slots of shared memory: for each of its blocks of columns those of all
-/// rows. A lane has every kLanes-th row. It loads the scales of the next k-tile before it waits for a slot.
-template <GemmTraits kTraits, WgmmaConfig kConfig>
-class ScaleWriter {
-  using Tile = TileScales<kTraits, kConfig>;
-  static constexpr int kLanes = WgmmaConfig::kScaleWarps * kWarpSize;
-  static constexpr int kRows = div_up(kConfig.block_m, kLanes);
-
- public:
-  template <class Item>
-  HOTGEMM_DEVICE ScaleWriter(const WgmmaArgs& args, const Item& item, int lane)
-      : scales_(block_scales_of<kTraits>(args, item)),
-        row_(item.m + lane),
-        columns_(item.n / Tile::kHalves / kScaleBlock),
-        blocks_of_half_(args.gemm.n / 2 / kScaleBlock),
-        lane_(lane) {}
-
-  /// Loads the scales of block `block` of k.
-  HOTGEMM_DEVICE void load(int block) {
-#pragma unroll
-    for (int i = 0; i < kRows; ++i) of_rows_[i] = scales_.of_row(row_ + i * kLanes, block);
-#pragma unroll
-    for (int half = 0; half < Tile::kHalves; ++half) {
-#pragma unroll
-      for (int j = 0; j < Tile::kBlocks; ++j)
-        of_columns_[half][j] = scales_.of_columns(half * blocks_of_half_ + columns_ + j, block);
-    }
-  }
-
-  HOTGEMM_DEVICE void store(u32 slot) const {
-#pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-      const int row = lane_ + i * kLanes;
-      if (kConfig.block_m % kLanes != 0 && row >= kConfig.block_m) break;
-#pragma unroll
-      for (int half = 0; half < Tile::kHalves; ++half) {
-#pragma unroll
-        for (int j = 0; j < Tile::kBlocks; ++j)
-          ptx::st_shared_f32(slot + Tile::place(half, j, row), ptx::mul_rn(of_rows_[i], of_columns_[half][j]));
-      }
-    }
-  }
-
- private:
-  BlockScales scales_;
-  int row_, columns_;   // this lane's first row, and the first block of columns of the tile
-  int blocks_of_half_;  // of a gated B
-  int lane_;
-  float of_rows_[kRows];
-  float of_columns_[Tile::kHalves][Tile::kBlocks];
-};
-
 /// Multiplies the sums of a k-tile by the scales of its blocks. A lane has kRows rows in each of the kPieces
 /// instructions of a part, and kBlocks blocks of columns in each half of it. Of a transposed config, the 64 rows of an
 /// instruction are columns of D, which lie in one block, and all instructions have the same rows of D.

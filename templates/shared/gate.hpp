@@ -24,4 +24,10 @@ constexpr int column_of_halves(int first, int at, int half, int columns) {
   return first / 2 + part * half + (is_gate ? in_part : columns + in_part - half);
 }
 
+/// The column of the product at place `at` of a tile of `width` columns that begins at column `first`. With halves the
+/// tile is one part. The product has `columns`.
+constexpr int product_column(Gate gate, int first, int at, int width, int columns) {
+  return gate == Gate::halves ? column_of_halves(first, at, width / 2, columns / 2) : first + at;
+}
+
 }  // namespace hotgemm

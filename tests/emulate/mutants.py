@@ -249,7 +249,7 @@ MUTANTS = {
     "mma_c_of_a_fused_kernel_beyond_d": (
         "mma_result.cuh", "if (row < args.m && col < args.n) c = load_pair_bits", "c = load_pair_bits"),
     "mma_scales_of_the_place_in_the_tile": (
-        "mma.cuh", "if constexpr (kHasHalves) return column_of_halves", "if constexpr (kHasHalves && kStages == 0) return column_of_halves"),
+        "mma.cuh", "product_column(kEpilogue.gate,", "product_column(Gate::none,"),
     # ---- batches ----
     "simt_c_of_the_first_product": ("batch.cuh", "moved(args.c, batch.stride_c, product,", "moved(args.c, 0, product,"),
     "simt_residual_of_the_first_product": (
@@ -531,19 +531,19 @@ MUTANTS = {
         "        give_back(cursor, tile);\n        add_k_tile(accumulators, part, promotion, first_row + stage, first_column + stage, cursor);\n"),
     "wgmma_loaded_scales_of_the_first_block_of_k": ("wgmma_promotion.cuh", "    ++block_;\n", ""),
     "wgmma_staged_scales_of_the_first_block_of_k": (
-        "wgmma.cuh", "writer.load(item.first_k_tile + tile);", "writer.load(item.first_k_tile + 0 * tile);"),
+        "wgmma_scale_ring.cuh", "writer.load(item.first_k_tile + tile);", "writer.load(item.first_k_tile + 0 * tile);"),
     "wgmma_slot_filled_before_it_is_taken": (
-        "wgmma.cuh", "          await(taken(slot.stage), slot.parity ^ 1);\n", ""),
+        "wgmma_scale_ring.cuh", "          hotgemm::await(taken(slot.stage), slot.parity ^ 1);\n", ""),
     "wgmma_slot_filled_by_the_first_lane": (
-        "wgmma.cuh", "          ptx::bar_warp_sync(~0u);  // all lanes have stored\n          if", "          if"),
-    "wgmma_factors_read_before_they_are_there": ("wgmma.cuh", "      if (i == 0) await_scales(cursor);\n", ""),
+        "wgmma_scale_ring.cuh", "          ptx::bar_warp_sync(~0u);  // all lanes have stored\n", ""),
+    "wgmma_factors_read_before_they_are_there": ("wgmma.cuh", "      if (i == 0) scales().await(cursor);\n", ""),
     "wgmma_slot_given_back_before_the_last_instruction": (
-        "wgmma.cuh", "if (i == kInstructions - 1) release_scales(cursor);", "if (i == 0) release_scales(cursor);"),
+        "wgmma.cuh", "if (i == kInstructions - 1) scales().release", "if (i == 0) scales().release"),
     "wgmma_slot_given_back_by_the_first_lane": (
-        "wgmma.cuh", "      ptx::bar_warp_sync(~0u);  // all lanes have their factors\n", ""),
-    "wgmma_passed_slot_not_given_back": ("wgmma.cuh", "      release_scales(cursor);\n    }\n  }\n", "    }\n  }\n"),
+        "wgmma_scale_ring.cuh", "      ptx::bar_warp_sync(~0u);  // all lanes have their factors\n", ""),
+    "wgmma_passed_slot_not_given_back": ("wgmma.cuh", "      scales().release(cursor, thread_);\n    }\n", "    }\n"),
     "wgmma_scales_of_the_gate_for_both_halves": (
-        "wgmma_promotion.cuh", "scales_.of_columns(half * blocks_of_half_ + columns_ + j", "scales_.of_columns(columns_ + j"),
+        "wgmma_scale_ring.cuh", "scales_.of_columns(half * blocks_of_half_ + columns_ + j", "scales_.of_columns(columns_ + j"),
     "wgmma_factors_of_the_gate_for_both_halves": (
         "wgmma_promotion.cuh", "((half * kBlocks + block) * kConfig.block_m + row)", "(block * kConfig.block_m + row)"),
     "wgmma_block_scales_read_beyond_the_rows": ("block_scales.cuh", "min_of(row, last_row_)", "row"),
