@@ -153,11 +153,7 @@ std::string epilogue_text(const Epilogue& e) {
   add_word(text, "scale_a", e.scale_a, Scaling::tensor);
   add_word(text, "scale_b", e.scale_b, Scaling::tensor);
   add_word(text, "bias", e.bias, Bias::per_column);
-  if (e.writes_bits()) {
-    text.append("+").append(kWrittenBits);
-  } else {
-    add_flag(0);
-  }
+  text.append(e.writes_bits() ? "+aux:bits" : e.aux ? "+aux" : "");
   if (e.activation != Activation::none) text.append("+").append(to_string(e.activation));
   if (e.bits && !e.aux) text.append(":bits");
   if (e.has_function()) text.append("+").append(kFunctionWord).append(to_string(e.function));
