@@ -106,6 +106,11 @@ std::string unsupported_scales(const Problem& p) {
   return "scales of blocks with a gate in halves that are no multiple of 128 columns";
 }
 
+/// True if bits are those of ReLU: written with it, or read by its derivative.
+bool has_relu_bits(const Epilogue& e) noexcept {
+  return e.aux ? e.activation == Activation::relu : e.activation == Activation::drelu;
+}
+
 /// The part of the problem's epilogue that no kernel has; empty if there is none.
 std::string unsupported_epilogue(const Problem& p) {
   const Epilogue& e = p.epilogue;
@@ -114,17 +119,13 @@ std::string unsupported_epilogue(const Problem& p) {
   if (!has_scales(p)) return unsupported_scales(p);
   if (e.is_gated() && e.reads_auxiliary()) return "a derivative with a gated epilogue";
   if (e.is_gated() && e.bits) return "bits with a gated epilogue";
+  if (e.bits && !has_relu_bits(e)) return "bits of another activation than relu, or drelu that reads them";
   if (e.bias_gradient != Bias::none && e.is_gated()) return "the gradient of a bias with a gated epilogue";
   if (e.bias_gradient != Bias::none && p.groups != 0) return "the gradient of a bias with groups";
   if (e.bias_gradient != Bias::none && p.order != SumOrder::any)
     return "the gradient of a bias with order " + std::string(to_string(p.order));
   if (e.is_gated() && p.n % 2 != 0) return "an odd n with a gated epilogue";
   return {};
-}
-
-/// True if bits are those of ReLU: written with it, or read by its derivative.
-bool has_relu_bits(const Epilogue& e) noexcept {
-  return e.aux ? e.activation == Activation::relu : e.activation == Activation::drelu;
 }
 
 bool has_epilogue(const Problem& p) noexcept {

@@ -36,7 +36,7 @@ constexpr double kMostDecline = 1.15, kMostDeclineOfShort = 1.1;
 
 /// The time of an anchor relative to the pick of a near record, and of the class's own record, for which the model
 /// expects as much.
-constexpr double kAnchorRegret = 1.02, kEstimateRegret = 1.05;
+constexpr double kAnchorRegret = 1.02;
 
 /// The name of a GPU that no record names.
 constexpr const char* kUnknownGpu = "a GPU without records";
@@ -58,8 +58,10 @@ std::vector<Choice> from_predictions(const std::vector<Prediction>& predictions,
   return choices;
 }
 
+/// The anchors that compute the problem, by their times for the bare product: what an epilogue adds is too small and
+/// too coarse to choose by, but among choices for a long problem (rank_fused).
 std::vector<Prediction> predicted_anchors(const Workload& problem, const DeviceInfo& device) {
-  return predict(anchors(problem, arch_limits(device.arch)), problem, device);
+  return predict(anchors(problem, arch_limits(device.arch)), without_epilogue(problem), device);
 }
 
 /// The least time of `predictions`; infinite if there are none.
@@ -71,7 +73,7 @@ double least_us(const std::vector<Prediction>& predictions) {
 /// `problem_us`, as on its own. The model may underrate a config on both, but it knows where tiles leave a wave half
 /// empty on one of them.
 bool holds_for(const TuningRecord& record, const Workload& problem, double problem_us, const DeviceInfo& device) {
-  const double here = predict_us(record.config, problem, device) / problem_us;
+  const double here = predict_us(record.config, without_epilogue(problem), device) / problem_us;
   const double there =
       predict_us(record.config, record.problem, device) / least_us(predicted_anchors(record.problem, device));
   return here <= (problem_us < kShortUs ? kMostDeclineOfShort : kMostDecline) * there;
@@ -119,31 +121,31 @@ std::vector<Choice> from_neighbours(const Workload& like, const Workload& proble
     launch.splits = default_launch(record.config, problem, device).splits;  // other sizes, other parts
     choices.push_back({record.config, launch, Origin::nearest, neighbour.distance});
   }
-  std::ranges::stable_sort(choices, {}, [&](const Choice& c) { return predict_us(c.config, problem, device); });
+  const Workload bare = without_epilogue(problem);
+  std::ranges::stable_sort(choices, {}, [&](const Choice& c) { return predict_us(c.config, bare, device); });
   return choices;
 }
 
 /// Ranks choices for a long problem with an epilogue. Records tell how fast bare kernels are: a recorded pick is taken
-/// for as fast as the best choice. The model tells what the epilogue adds to each. Of a short problem it is too coarse.
+/// for as fast as the best choice. The model tells what the epilogue adds to each; of a short problem it is too coarse.
+/// The pick of the class's own record stays in front, because callers may demand that one (Demands).
 void rank_fused(std::vector<Choice>& choices, const Workload& problem, const DeviceInfo& device) {
   const Workload bare = without_epilogue(problem);
   std::vector<double> bare_us;
   for (const Choice& c : choices) bare_us.push_back(predict_us(c.config, bare, device));
   const double least_us = std::ranges::min(bare_us);
   if (least_us < kShortUs) return;
-  const double regret = choices.front().origin == Origin::tuned ? kEstimateRegret : kAnchorRegret;
+  std::size_t first = choices.front().origin == Origin::tuned ? 1 : 0;
   const auto measured_us = [&](Origin origin, double us) {
-    if (origin == Origin::tuned) return least_us;
-    return origin == Origin::nearest ? std::min(us, least_us * regret) : us * regret;
+    return origin == Origin::nearest ? std::min(us, least_us * kAnchorRegret) : us * kAnchorRegret;
   };
   std::vector<std::pair<double, Choice>> ranked;
-  for (std::size_t i = 0; i < choices.size(); ++i) {
+  for (std::size_t i = first; i < choices.size(); ++i) {
     const double added = predict_us(choices[i].config, problem, device) - bare_us[i];
     ranked.emplace_back(measured_us(choices[i].origin, bare_us[i]) + added, std::move(choices[i]));
   }
   std::ranges::stable_sort(ranked, {}, &std::pair<double, Choice>::first);
-  choices.clear();
-  for (auto& [us, choice] : ranked) choices.push_back(std::move(choice));
+  for (auto& [us, choice] : ranked) choices[first++] = std::move(choice);
 }
 
 int sm_count_of(const GpuQuery& query, const DeviceInfo& nominal) {
@@ -258,7 +260,6 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
   if (choices.empty()) {
     throw Error(ErrorCode::not_supported, "no kernel computes " + to_string(asked) + " on " + arch);
   }
-  if (problem.epilogue != Epilogue{}) rank_fused(choices, problem, device);
   std::erase_if(choices, [&](const Choice& c) {
     return !launch_shape(c.config, traits_of(problem, c.launch))
                 .fits(problem.m, problem.n, problem.k, problem.batch, problem.groups);
@@ -268,7 +269,9 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
                                               std::to_string(kMaxSize) +
                                               ", or there are more tiles than a grid has blocks");
   }
-  return permitted(std::move(choices), problem, {arch_limits(arch), sm_count});
+  choices = permitted(std::move(choices), problem, {arch_limits(arch), sm_count});
+  if (problem.epilogue != Epilogue{}) rank_fused(choices, problem, device);
+  return choices;
 }
 
 std::vector<Environment> known_environments(const std::string& arch, const Database& database) {

@@ -39,13 +39,20 @@ double linear_instructions(const Epilogue& e) {
 
 EpilogueWork epilogue_work(const Epilogue& e) {
   if (e == Epilogue{}) return {};
-  constexpr double kFunction = 20;  // unknown
-  EpilogueWork work{.instructions = linear_instructions(e) * (e.is_gated() ? 2 : 1), .matrices = e.matrices_read()};
+  constexpr double kFunction = 20;    // unknown
+  constexpr double kBits = 1.0 / 16;  // of a matrix of 16-bit elements
+  constexpr double kAtomic = 2;       // of an addition to the gradient: lanes add up those of a column first
+  const int read = e.matrices_read();
+  EpilogueWork work{.instructions = linear_instructions(e) * (e.is_gated() ? 2 : 1),
+                    .matrices_read = read,
+                    .matrices = static_cast<double>(read) + (e.bits ? kBits : 0)};
   work.instructions += e.has_function() ? kFunction : activation_instructions(e.activation);
-  work.instructions += (e.is_gated() ? 1 : 0) + (e.amax ? 4 : 0) + (e.scale_d ? 1 : 0) + 2 * e.matrices_read();
-  if (e.aux) {
-    work.instructions += 4;
-    ++work.matrices;
+  work.instructions += (e.is_gated() ? 1 : 0) + (e.amax ? 4 : 0) + (e.scale_d ? 1 : 0) + 2 * read;
+  if (e.bias_gradient != Bias::none) work.instructions += 4 * kAtomic;
+  if (e.bits) work.instructions += 4;
+  if (e.aux && !e.bits) {
+    work.instructions += e.is_gated() ? 8 : 4;
+    work.matrices += e.is_gated() ? 2 : 1;
   }
   return work;
 }

@@ -7,7 +7,8 @@ namespace hotgemm {
 /// Work of an epilogue on each element of D, beside alpha, C and the store of D.
 struct EpilogueWork {
   double instructions = 0;  ///< of a thread; those of the special function unit count by the time that they take
-  int matrices = 0;         ///< of D's sizes, that are read or written
+  int matrices_read = 0;    ///< of D's sizes and type
+  double matrices = 0;      ///< the bytes that are read or written, divided by those of D
 };
 
 EpilogueWork epilogue_work(const Epilogue& epilogue);

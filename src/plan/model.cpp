@@ -238,7 +238,8 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
   const auto reduce = [&](const auto& c) { return reduce_us(c, problem, device, resident, splits, model); };
   const double sm_us = std::visit(compute, config), sum_us = std::visit(reduce, config);
 
-  const int matrices = (problem.hints.beta_is_zero ? 1 : 2) + epilogue_work(asked.epilogue).matrices;  // of D's sizes
+  const double matrices =
+      (problem.hints.beta_is_zero ? 1 : 2) + epilogue_work(asked.epilogue).matrices;  // of D's sizes
   // Each operand comes from DRAM at least once. With few waves in flight, rows of tiles are read again.
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
   const double bytes = static_cast<double>(problem.batch) *

@@ -119,19 +119,21 @@ double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& 
          waits + promotion_cycles(c, waves);
 }
 
-/// Cycles from the last product of a tile to its last store, by `warpgroups` together. A warp copies matrices piece by
-/// piece, and waits for each copy.
+/// Cycles from the last product of a tile to its last store, by `warpgroups` together. A warp that copies matrices does
+/// so piece by piece, and waits for each copy.
 double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue, double warpgroups,
                        const WgmmaModel& model) {
   const EpilogueWork work = epilogue_work(epilogue);
   const double columns = epilogue.columns_of_d(c.block_n), elements = c.block_m * columns;
   const double bytes = elements * size_bytes(t.element_d) * (1 + (t.reads_c ? 1 : 0) + work.matrices);
   const double share = std::min(1.0, warpgroups / 2);
+  GemmTraits fused = t;
+  fused.epilogue = epilogue;
+  const double copies = c.copies_matrices(fused) ? work.matrices_read : 0;
   const double pieces =
       static_cast<double>(c.consumer_m()) / kWgmmaM * ceil_div(epilogue.columns_of_d(c.consumer_n()), c.store_cols(t));
   return bytes / (model.store_bytes * share) + elements * work.instructions / (model.fused_slots * share) +
-         work.matrices * pieces * model.matrix_cycles + model.epilogue_cycles +
-         (c.transposed ? model.exchange_cycles : 0);
+         copies * pieces * model.matrix_cycles + model.epilogue_cycles + (c.transposed ? model.exchange_cycles : 0);
 }
 
 }  // namespace
