@@ -155,7 +155,7 @@ std::string epilogue_text(const Epilogue& e) {
   add_word(text, "bias", e.bias, Bias::per_column);
   text.append(e.writes_bits() ? "+aux:bits" : e.aux ? "+aux" : "");
   if (e.activation != Activation::none) text.append("+").append(to_string(e.activation));
-  if (e.reads_bits()) text.append(":bits");
+  if (e.reads_bits() && !e.aux) text.append(":bits");
   if (e.has_function()) text.append("+").append(kFunctionWord).append(to_string(e.function));
   add_word(text, "gated", e.gate, Gate::halves);
   for (std::size_t i = 1; i < kEpilogueFlags.size(); ++i) add_flag(i);

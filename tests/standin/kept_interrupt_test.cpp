@@ -14,7 +14,8 @@ void of_program(int) {}
 void of_program_later(int) {}
 
 const void* const kLibrary = reinterpret_cast<const void*>(&std::strtol);
-const auto kOfLibrary = reinterpret_cast<void (*)(int)>(&std::strtod);
+// By way of a function without parameters, as compilers want for such a cast.
+const auto kOfLibrary = reinterpret_cast<void (*)(int)>(reinterpret_cast<void (*)()>(&std::strtod));
 
 struct sigaction action_of(void (*handler)(int), int flags = 0) {
   struct sigaction action {};

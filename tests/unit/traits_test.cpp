@@ -169,7 +169,7 @@ TEST(Traits, NoKernelTakesWhatIsNotSupported) {
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn bf16*bf16>f32 c=bf16")), Error);
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nt f16 batch=1,pointers prepacked=b")), Error);
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nt f16 batch=2 prepacked=b")), Error);
-  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 epilogue=aux+relu+gated")), Error);
+  EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 epilogue=drelu+gated")), Error);
   EXPECT_THROW(traits_of(parse_workload("64 63 64 nn f16 epilogue=relu+gated")), Error);
   EXPECT_THROW(traits_of(parse_workload("64 64 64 nn f16 epilogue=relu+gated beta=1")), Error);
 }
