@@ -67,6 +67,13 @@ class CApiTest : public ControlTest {
     EXPECT_EQ(hotgemm_context_create(list.data(), list.size(), &c_context_), HOTGEMM_SUCCESS) << last_error();
     return c_context_;
   }
+  /// Tunes one problem in the same way; hotgemm_tune has options of its own.
+  hotgemm_status tune(const char* problem) {
+    hotgemm_tune_options options = HOTGEMM_TUNE_OPTIONS_INIT;
+    options.max_candidates = 4;
+    options.budget_s = 60;
+    return hotgemm_tune(c_context_, &problem, 1, &options, nullptr);
+  }
   hotgemm_status call(const hotgemm_problem& problem, const Operands& o, const hotgemm_call* how = nullptr) {
     const hotgemm_operands operands = c_operands(o);
     return hotgemm_gemm(c_context_, &problem, &operands, stream(), how);

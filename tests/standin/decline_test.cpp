@@ -52,7 +52,7 @@ TEST_F(DeclineTest, AMeasuredOrPinnedPlanCountsAsTuned) {
   make();
   const hotgemm_problem problem = c_problem();
   const char* const text = "8 16 8 nn f16";
-  ASSERT_EQ(hotgemm_tune(c_context_, &text, 1, nullptr, nullptr), HOTGEMM_SUCCESS) << last_error();
+  ASSERT_EQ(tune(text), HOTGEMM_SUCCESS) << last_error();
   expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_TUNED);
   expect_call(HOTGEMM_SUCCESS);
   expect_call(HOTGEMM_SUCCESS, HOTGEMM_IF_TUNED);
@@ -73,7 +73,7 @@ TEST_F(DeclineTest, APlanCountsAsTunedWhenItsKernelHasBeenMeasured) {
   expect_call(HOTGEMM_SUCCESS);
   expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_TUNED);
   const char* const text = "8 16 8 nn f16";
-  ASSERT_EQ(hotgemm_tune(c_context_, &text, 1, nullptr, nullptr), HOTGEMM_SUCCESS) << last_error();
+  ASSERT_EQ(tune(text), HOTGEMM_SUCCESS) << last_error();
   expect_call(HOTGEMM_SUCCESS, HOTGEMM_IF_TUNED);
 }
 
@@ -99,7 +99,7 @@ TEST_F(DeclineTest, TuningLetsAClassBePreparedThatWasInVain) {
   expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_TUNED | HOTGEMM_PREPARE_LATER);
   wait();
   const char* const text = "8 16 8 nn f16";
-  ASSERT_EQ(hotgemm_tune(c_context_, &text, 1, nullptr, nullptr), HOTGEMM_SUCCESS) << last_error();
+  ASSERT_EQ(tune(text), HOTGEMM_SUCCESS) << last_error();
   expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_TUNED | HOTGEMM_PREPARE_LATER);
   wait();
   expect_call(HOTGEMM_SUCCESS, HOTGEMM_IF_TUNED);
