@@ -34,8 +34,8 @@ void hotgemm_torch_addmm_out(std::uint64_t* stack, std::uint64_t inputs, std::ui
 void hotgemm_torch_linear(std::uint64_t* stack, std::uint64_t inputs, std::uint64_t outputs);
 void hotgemm_torch_linear_with_aux(std::uint64_t* stack, std::uint64_t inputs, std::uint64_t outputs);
 
-/// What hotgemm_torch_matmul calls. The exchange interface and the last two are of Python's thread, which holds the
-/// GIL.
+/// The functions that hotgemm_torch_matmul calls. The exchange interface and the last two are of Python's thread, which
+/// holds the GIL.
 struct hotgemm_torch_direct {
   hotgemm_context* context;
   std::int32_t device_type;  ///< of the tensors, as DLPack numbers it

@@ -202,7 +202,7 @@ class EpilogueMatrices {
     if (problem_.epilogue.bits) return bit_of(auxiliary_->get(found_, i, j / 8), j);
     return auxiliary_->get(found_, i, j);
   }
-  /// What was added to number `index` of the gradient of the bias.
+  /// The value that was added to number `index` of the gradient of the bias.
   double added_to_gradient(std::size_t index) const {
     return static_cast<double>(gradient_->get(found_gradient_, 0, index)) -
            static_cast<double>(gradient_->get(0, index));

@@ -28,7 +28,7 @@ struct Widths {
   int ab, d;
 };
 
-/// What products a kernel computes, by the fields of its traits.
+/// The products that a kernel computes, by the fields of its traits.
 struct Products {
   bool batched = false, grouped = false, masked = false, along_k = false, pointers = false;
 };
