@@ -82,6 +82,7 @@ TEST_F(AnchorCompile, PlansOfGatedProblemsFindAKernelThatStaysInRegisters) {
 }
 
 TEST_F(AnchorCompile, PlansOfScalesOfBlocksFindAKernelThatStaysInRegisters) {
+  most_spill_bytes_ = most_spill_bytes({.epilogue = {.residual = true}});
   const std::string blocks = " epilogue=scale_a:block_1x128+scale_b:block_128x128";
   expect_one_in_registers("4096 7168 2048 nt e4m3" + blocks, "sm_90a", 1);
   expect_one_in_registers("4096 7168 2048 nt e4m3 beta=1" + blocks + "+bias+gelu", "sm_90a", 1);
