@@ -55,11 +55,11 @@ HostMatrix make_matrix(DType dtype, std::int64_t rows, std::int64_t cols, int al
   return matrix;
 }
 
-/// A matrix of bits, as cuBLASLt has it. Rows get an extra unit at the end unless `packed`.
+/// A matrix of bits, as cuBLASLt has it, whose rows have whole words. Rows get an extra unit at the end unless `packed`.
 HostMatrix make_bits(std::int64_t rows, std::int64_t cols, bool packed) {
   const std::int64_t units = (cols + kBitRowUnit - 1) / kBitRowUnit + (packed ? 0 : 1);
   HostMatrix matrix{
-      .rows = rows, .cols = (cols + 7) / 8, .ld = units * (kBitRowUnit / 8), .element_bytes = 1, .bytes = {}};
+      .rows = rows, .cols = (cols + 31) / 32 * 4, .ld = units * (kBitRowUnit / 8), .element_bytes = 1, .bytes = {}};
   matrix.bytes.assign(static_cast<std::size_t>(rows * matrix.pitch_bytes()), unwritten_byte(DType::s8));
   return matrix;
 }
