@@ -251,7 +251,7 @@ class FusedSum {
     store_auxiliary(gemm, {at.row, columns.gate}, values.gate);
     store_auxiliary(gemm, {at.row, columns.other}, values.other);
   }
-  /// The same of two neighbours, of which the second may be outside; with a gate of columns in halves.
+  /// Does so for two neighbours, of which the second may be outside; with a gate of columns in halves.
   HOTGEMM_DEVICE void store_auxiliary_pair(const GemmArgs& /*gemm*/, Element2d at, float first, float second,
                                            bool has_both) const {
     store_pair_bits<kTraits>(place(epilogue_.auxiliary, epilogue_.ld_auxiliary, at),

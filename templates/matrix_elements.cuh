@@ -12,7 +12,7 @@ struct MatrixElements {
   T auxiliary = {};
   T operands[EpilogueFunction::kMostOperands] = {};  ///< of the user's function
 
-  /// What `use` makes of each.
+  /// The result of `use` for each.
   template <class Use>
   HOTGEMM_DEVICE auto each(Use&& use) const {
     MatrixElements<decltype(use(residual))> made = {use(residual), use(auxiliary)};

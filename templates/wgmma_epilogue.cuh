@@ -77,7 +77,7 @@ class MatrixPieces {
     });
   }
   HOTGEMM_DEVICE const Pairs& c() const { return c_; }
-  /// What `of` makes of the Pairs of each matrix beside C. With kAll.
+  /// The result of `of` for the Pairs of each matrix beside C. With kAll.
   template <class Of>
   HOTGEMM_DEVICE auto each(Of&& of) const {
     return matrices_.each(of);

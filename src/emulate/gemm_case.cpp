@@ -55,7 +55,8 @@ HostMatrix make_matrix(DType dtype, std::int64_t rows, std::int64_t cols, int al
   return matrix;
 }
 
-/// A matrix of bits, as cuBLASLt has it, whose rows have whole words. Rows get an extra unit at the end unless `packed`.
+/// A matrix of bits, as cuBLASLt has it, whose rows have whole words. Rows get an extra unit at the end unless
+/// `packed`.
 HostMatrix make_bits(std::int64_t rows, std::int64_t cols, bool packed) {
   const std::int64_t units = (cols + kBitRowUnit - 1) / kBitRowUnit + (packed ? 0 : 1);
   HostMatrix matrix{

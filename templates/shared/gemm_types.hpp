@@ -107,12 +107,12 @@ struct Epilogue {
   Activation activation = Activation::none;
   Gate gate = Gate::none;  ///< half of the columns, after the activation, multiply the other half
   bool residual = false;
-  bool amax = false;          ///< the largest absolute value is stored too
-  bool scale_d = false;       ///< one factor for D
-  bool scalars = false;       ///< alpha, beta or both are read from device memory
-  EpilogueFunction function;  ///< in place of the activation
-  bool bits = false;          ///< the auxiliary matrix of relu or drelu has one bit for each element
-  Bias bias_gradient = Bias::none;
+  bool amax = false;                ///< the largest absolute value is stored too
+  bool scale_d = false;             ///< one factor for D
+  bool scalars = false;             ///< alpha, beta or both are read from device memory
+  EpilogueFunction function;        ///< in place of the activation
+  bool bits = false;                ///< the auxiliary matrix of relu or drelu has one bit for each element
+  Bias bias_gradient = Bias::none;  ///< the sums of the columns of D, or of its rows, are added up too
 
   /// True if there is a function in place of the activation.
   constexpr bool has_function() const { return function != EpilogueFunction{}; }
@@ -122,8 +122,9 @@ struct Epilogue {
   constexpr bool reads_auxiliary() const { return activation >= Activation::drelu && activation <= Activation::dtanh; }
   /// True if there is an auxiliary matrix, written or read.
   constexpr bool has_auxiliary() const { return aux || reads_auxiliary(); }
-  /// True if the auxiliary matrix has bits, which are written; or which are read.
+  /// True if the auxiliary matrix has bits, which are written.
   constexpr bool writes_bits() const { return aux && bits; }
+  /// True if the auxiliary matrix has bits, which are read.
   constexpr bool reads_bits() const { return reads_auxiliary() && bits; }
   /// The number of matrices beside C that are read, of elements of D's type.
   constexpr int matrices_read() const {

@@ -220,8 +220,8 @@ MUTANTS = {
         "fused_sum.cuh", "kEpilogue.amax && at.row < gemm.m && at.col < gemm.n", "kEpilogue.amax"),
     "simt_amax_behind_the_scale": (
         "fused_sum.cuh", "at.col < gemm.n) largest_.add(value);", "at.col < gemm.n) largest_.add(value * scale_d_);"),
-    "simt_amax_of_the_first_tile": ("fused_sum.cuh", "bits_ > ptx::ld_relaxed_gpu_b32(address_)", "0 == ptx::ld_relaxed_gpu_b32(address_)"),
-    "simt_amax_with_its_sign": ("fused_sum.cuh", "ptx::bits_of(value) & 0x7fffffffu", "value < 0 ? 0 : ptx::bits_of(value)"),
+    "simt_amax_of_the_first_tile": ("largest.cuh", "bits_ > ptx::ld_relaxed_gpu_b32(address_)", "0 == ptx::ld_relaxed_gpu_b32(address_)"),
+    "simt_amax_with_its_sign": ("largest.cuh", "ptx::bits_of(value) & 0x7fffffffu", "value < 0 ? 0 : ptx::bits_of(value)"),
     "simt_derivative_at_the_value": ("activation.cuh", "return x <= 0 ? 0.0f : value;", "return value <= 0 ? 0.0f : value;"),
     "simt_matrix_of_the_first_product": ("batch.cuh", "args.stride[i], number_of(product),", "args.stride[i], 0,"),
     "mma_matrix_of_a_pair_at_one_column": ("fused_sum.cuh", "return widened(both, 16); }), next", "return widened(both, 0); }), next"),
