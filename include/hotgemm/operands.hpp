@@ -133,9 +133,10 @@ struct Operands {
   std::int64_t ld_scale_a = 0;
   std::int64_t ld_scale_b = 0;  ///< as ld_scale_a
 
-  /// Of Epilogue::bias_gradient: f32 in device memory, one for each column of D or for each of its rows. To each is
-  /// added the sum over that column, or row, of the elements before scale_d. So set them to 0 before the call, or keep
-  /// them over several. All products of a batch share them. They may not overlap with another operand.
+  /// The gradient of Epilogue::bias_gradient: a number in f32 for each column of D, or for each row, in device memory.
+  /// A call adds to it the sum over that column, or row, of the elements before scale_d. Set the numbers to 0 before
+  /// the call, or keep them over several. All products of a batch share them. They may not overlap with another
+  /// operand.
   float* bias_gradient = nullptr;
 };
 

@@ -50,7 +50,7 @@ struct HostMatrix {
   std::int64_t pitch_bytes() const { return ld * element_bytes; }
   /// As kernels multiply it: a tf32 is rounded to nearest even.
   double get(DType dtype, std::int64_t row, std::int64_t col) const;
-  /// Of a matrix of bits, whose elements are bytes: bit `col` of a row.
+  /// Bit `col` of a row. The elements of a matrix of bits are bytes.
   bool bit(std::int64_t row, std::int64_t col) const;
   /// Rounds `value` to nearest even; tf32 to an f32. An integer that the type does not have wraps if the type is s32,
   /// and otherwise becomes the nearest one.
