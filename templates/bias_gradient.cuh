@@ -26,9 +26,9 @@ HOTGEMM_DEVICE void add_to_gradient(u64 gradient, float value, Element2d at, boo
   const u32 lane = static_cast<u32>(ptx::thread_index()) % 32;
   bool is_first = true;
   if (!is_there) value = 0;
-  // Of `across`, lanes of one row are those of a quad, and lanes of one column 4 apart; of `down` the other way round.
-  // Lanes that are 4 apart and have odd and even rows may be at other columns (WideStaging), so those 8 apart are
-  // added.
+  // With `across` the lanes of a quad have one row, and lanes that are 4 apart have one column; with `down` a quad has
+  // one column. Lanes that are 4 apart and have odd and even rows may be at other columns (WideStaging), so values are
+  // added over lanes that are 8 apart.
   if constexpr (kNeighbours != Neighbours::none) {
     if constexpr ((kBias == Bias::per_row) == (kNeighbours == Neighbours::across)) {
       const u32 quad = 0xfu << (lane & 28u);
@@ -41,7 +41,7 @@ HOTGEMM_DEVICE void add_to_gradient(u64 gradient, float value, Element2d at, boo
     }
   }
   const int index = kBias == Bias::per_row ? at.row : at.col;
-  // Of the elements that are added, the first lane's lies ahead: if it is not there, none is.
+  // The first lane's element lies ahead of the others that are added: if it is not there, none of them is.
   if (is_first && is_there) ptx::red_global_add_f32(gradient + static_cast<u64>(index) * sizeof(float), value);
 }
 
