@@ -1,4 +1,4 @@
-#include "emulate/kernels/kernel_of.hpp"
+#include "emulate/kernels/fused_kernel.hpp"
 
 namespace hotgemm::emulate {
 namespace {
@@ -27,18 +27,7 @@ constexpr KernelTypes kFp8{DType::e4m3, DType::f32, DType::e4m3, DType::e4m3}, k
 
 template <KernelTypes kTypes, Epilogue kEpilogue, bool kReadsC, int kVec, int kVecD, auto kConfig, Op kOpB = Op::t>
 GemmKernel kernel() {
-  constexpr GemmTraits kTraits{.element = kTypes.element,
-                               .accumulator = kTypes.accumulator,
-                               .element_b = kTypes.element_b,
-                               .element_d = kTypes.element_d,
-                               .op_b = kOpB,
-                               .reads_c = kReadsC,
-                               .vec_a = kVec,
-                               .vec_b = kVec,
-                               .vec_d = kVecD,
-                               .fast_sums = is_fp8(kTypes.element),
-                               .epilogue = kEpilogue};
-  return kernel_of<kTraits, kConfig>();
+  return fused_kernel<kTypes, kEpilogue, kReadsC, kOpB, kVec, kVecD, kConfig>();
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "emulate/kernels/kernel_of.hpp"
+#include "emulate/kernels/fused_kernel.hpp"
 
 namespace hotgemm::emulate {
 namespace {
@@ -25,17 +25,7 @@ constexpr KernelTypes kFp8{DType::e4m3, DType::f32, DType::e4m3, DType::e4m3}, k
 
 template <KernelTypes kTypes, Epilogue kEpilogue, Op kOpB, int kVec, int kVecD, auto kConfig>
 GemmKernel kernel() {
-  constexpr GemmTraits kTraits{.element = kTypes.element,
-                               .accumulator = kTypes.accumulator,
-                               .element_b = kTypes.element_b,
-                               .element_d = kTypes.element_d,
-                               .op_b = kOpB,
-                               .vec_a = kVec,
-                               .vec_b = kVec,
-                               .vec_d = kVecD,
-                               .fast_sums = is_fp8(kTypes.element),
-                               .epilogue = kEpilogue};
-  return kernel_of<kTraits, kConfig>();
+  return fused_kernel<kTypes, kEpilogue, false, kOpB, kVec, kVecD, kConfig>();
 }
 
 }  // namespace
