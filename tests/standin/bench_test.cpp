@@ -119,10 +119,12 @@ TEST_F(BenchTest, LaunchesTakeTheSetsInTurn) {
 }
 
 TEST_F(BenchTest, RoundsThatWarmUpAreForgotten) {
+  standin().set_speed("hotgemm_", 50'000);  // a round of seconds, so that a busy machine has time for what is not timed
   RaceOptions warmed = options(TimingMode::eager);
+  const auto once = contender("a", plan());
   const auto launches = [&] {
     sets_used_.clear();
-    const RaceResult result = race(driver_, stream(), std::vector{contender("a", plan())}, warmed);
+    const RaceResult result = race(driver_, stream(), std::vector{once}, warmed);
     EXPECT_EQ(result.rounds_done, 3);
     EXPECT_EQ(result.us[0].size(), 3u);
     return sets_used_.size();
@@ -130,13 +132,14 @@ TEST_F(BenchTest, RoundsThatWarmUpAreForgotten) {
   const std::size_t cold = launches();
   warmed.warm_up_us = 20'000;
   EXPECT_GT(launches(), cold);
+  const auto round = std::chrono::milliseconds(1500);
   warmed.warm_up_us = 0;
-  warmed.round_us = 300'000;
+  warmed.round_us = 1e3 * static_cast<double>(round.count());
   const std::size_t cold_and_long = launches();
   warmed.warm_up_us = 3.6e9;
-  warmed.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);
+  warmed.deadline = std::chrono::steady_clock::now() + 4 * round;
   EXPECT_GT(launches(), cold_and_long) << "it should stop when only the time of two rounds is left";
-  warmed.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(870);
+  warmed.deadline = std::chrono::steady_clock::now() + round * 29 / 10;
   EXPECT_EQ(launches(), cold_and_long) << "with one more round there would be no time for two";
 }
 
