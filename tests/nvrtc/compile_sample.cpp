@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <numeric>
 #include <random>
 #include <set>
@@ -59,13 +60,14 @@ std::vector<std::size_t> sample_kernels(const std::vector<SampledKernel>& kernel
   const auto of_changed = std::stable_partition(order.begin(), order.end(), is_changed);
   std::set<std::size_t> chosen;
   std::set<std::string> archs;
-  std::set<std::pair<std::string, std::string>> kinds;
+  std::map<std::string, std::set<std::string>> kinds;  // by family
   for (const std::size_t i : order) {
     const SampledKernel& kernel = kernels[i];
     const bool is_golden = std::filesystem::exists(HOTGEMM_SOURCE_DIR "/tests/golden/" + kernel.symbol + ".cu");
     const bool is_new_arch = archs.insert(kernel.arch).second;
-    const bool is_new_kind = kinds.emplace(family_of_symbol(kernel.symbol), kernel.kind).second;
-    if (is_golden || is_new_arch || is_new_kind) chosen.insert(i);
+    std::set<std::string>& of_family = kinds[family_of_symbol(kernel.symbol)];
+    const bool is_drawn_kind = of_family.insert(kernel.kind).second && (of_family.size() - 1) % options.share.kinds == 0;
+    if (is_golden || is_new_arch || is_drawn_kind) chosen.insert(i);
   }
   const double share = of_changed == order.begin() ? options.share.usual : options.share.changed;
   const auto count = static_cast<std::size_t>(std::ceil(share * static_cast<double>(kernels.size())));

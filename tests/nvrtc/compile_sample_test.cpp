@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -26,9 +27,9 @@ std::vector<SampledKernel> kernels() {
   return all;
 }
 
-TEST(CompileSample, IsASixthThatItsSeedRepeats) {
+TEST(CompileSample, IsATenthThatItsSeedRepeats) {
   const auto sample = sample_kernels(kernels(), {.seed = 5});
-  EXPECT_EQ(sample.size(), 20U);
+  EXPECT_EQ(sample.size(), 12U);
   EXPECT_EQ(sample, sample_kernels(kernels(), {.seed = 5}));
   EXPECT_NE(sample, sample_kernels(kernels(), {.seed = 6}));
 }
@@ -58,8 +59,8 @@ TEST(CompileSample, HasMoreOfAFamilyWhoseTemplateChanged) {
     std::size_t count = 0;
     const auto sample = sample_kernels(kernels(), {.changed = changed});
     for (const std::size_t i : sample) count += kernels()[i].symbol.starts_with("hotgemm_wgmma") ? 1 : 0;
-    EXPECT_EQ(sample.size(), 48U) << changed;
-    EXPECT_GE(count, 36U) << changed;
+    EXPECT_EQ(sample.size(), 30U) << changed;
+    EXPECT_GE(count, 24U) << changed;
   }
 }
 
@@ -69,23 +70,28 @@ TEST(CompileSample, OfAChangedFamilyIsBoundedAndItsSeedsReachEveryKernel) {
   std::set<std::size_t> reached;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     const auto sample = sample_kernels(all, {.seed = seed, .changed = "wgmma.cuh"});
-    EXPECT_EQ(sample.size(), 40U);
+    EXPECT_EQ(sample.size(), 25U);
     reached.insert(sample.begin(), sample.end());
   }
   EXPECT_EQ(reached.size(), all.size());
 }
 
-TEST(CompileSample, HasEveryKindOfEveryFamily) {
+TEST(CompileSample, HasAThirdOfTheKindsOfEveryFamilyAndItsSeedsReachEach) {
   std::vector<SampledKernel> all = kernels();
   for (std::size_t i = 0; i < all.size(); ++i) all[i].kind = std::to_string(i / 3 % 8);
+  std::set<std::string> reached;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     for (const char* changed : {"", "wgmma.cuh"}) {
-      std::set<std::string> kinds;
-      const SampleOptions options{.seed = seed, .changed = changed, .share = {.usual = 0.1, .changed = 0.1}};
-      for (const std::size_t i : sample_kernels(all, options)) kinds.insert(all[i].symbol.substr(0, 12) + all[i].kind);
-      EXPECT_EQ(kinds.size(), 24U) << seed;
+      std::map<std::string, std::set<std::string>> kinds;
+      const SampleOptions options{.seed = seed, .changed = changed, .share = {.usual = 0.01, .changed = 0.01}};
+      for (const std::size_t i : sample_kernels(all, options)) {
+        kinds[all[i].symbol.substr(0, 12)].insert(all[i].kind);
+        reached.insert(all[i].symbol.substr(0, 12) + all[i].kind);
+      }
+      for (const auto& [family, some] : kinds) EXPECT_GE(some.size(), 3U) << family << ", seed " << seed;
     }
   }
+  EXPECT_EQ(reached.size(), 24U);
 }
 
 TEST(CompileSample, TakesAllOfFewAndAllWhereAsked) {

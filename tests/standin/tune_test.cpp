@@ -99,7 +99,9 @@ TEST_F(TuneTest, ADisturbedSearchIsFinished) {
   forget_context();
   std::filesystem::remove_all(cache_.path() / "v1" / "db");
   impl_of(context()).engine().database.add(record);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose builds have no `hotgemm db`
   EXPECT_THAT(shown_records(), testing::HasSubstr("; provisional: disturbed"));
+#endif
   EXPECT_FALSE(tune().was_recorded);
   EXPECT_FALSE(records().back().record.is_provisional);
   EXPECT_TRUE(tune().was_recorded);
