@@ -104,57 +104,61 @@ void Database::open_layer(std::string name, std::vector<DatabaseFile> files) {
   layers_.push_back(std::move(name));
   for (DatabaseFile& file : files) {
     constexpr std::size_t kTypicalLineBytes = 350;
-    by_text_.reserve(by_text_.size() + file.size / kTypicalLineBytes);
+    classes_.reserve(classes_.size() + file.size / kTypicalLineBytes);
     lines_.reserve(lines_.size() + file.size / kTypicalLineBytes);
     files_.push_back(std::move(file));
-    index_file(files_.size() - 1, static_cast<int>(layers_.size()) - 1);
+    index_file(files_.size() - 1, layers_.size() - 1);
   }
 }
 
-void Database::index_file(std::size_t file, int layer) {
+void Database::index_file(std::size_t file, std::size_t layer) {
   std::string warning;
-  const auto visit = [&](std::string_view text, std::size_t number, bool is_torn) {
-    Line line;
-    line.text = text;
-    line.file = static_cast<std::ptrdiff_t>(file);
-    line.number = number;
-    line.layer = layer;
-    line.is_torn = is_torn;
+  for_each_line(files_[file].text(), [&](std::string_view text, std::size_t, bool) {
     const std::string_view problem_class = leading_class(text);
-    if (problem_class.empty()) {
-      drop(line, "does not begin with a problem class", warning);
-    } else {
-      append_line(problem_class, std::move(line));
-    }
-  };
-  for_each_line(files_[file].text(), visit);
+    if (problem_class.empty()) return drop(text, file, "does not begin with a problem class", warning);
+    append_line(problem_class,
+                {.text = text, .file = static_cast<std::uint32_t>(file), .layer = static_cast<std::int16_t>(layer)});
+  });
   if (!warning.empty()) warn(warning);
 }
 
 void Database::append_line(std::string_view problem_class, Line line) {
-  const auto [place, is_new] = by_text_.try_emplace(problem_class, classes_.size());
-  if (is_new) classes_.emplace_back().text = problem_class;
-  const auto index = static_cast<std::ptrdiff_t>(lines_.size());
-  Class& entry = classes_[place->second];
-  if (!neighbourhoods_.empty()) index_line(entry, place->second, line.text);
-  if (entry.first < 0) {
-    entry.first = index;
-  } else {
-    lines_[static_cast<std::size_t>(entry.last)].next = index;
-  }
-  entry.last = index;
-  if (line.state == LineState::unread) entry.has_unread = true;
+  const auto index = static_cast<std::uint32_t>(lines_.size());
+  const auto text_of = [this](std::uint32_t first) { return class_at(first); };
+  const std::uint32_t first = classes_.find_or_add(problem_class, index, text_of);
+  if (!neighbourhoods_.empty()) index_line(first, problem_class, line.text);
   lines_.push_back(std::move(line));
+  if (first != index) lines_[lines_[first].last].next = index;
+  lines_[first].last = index;
+}
+
+std::uint32_t Database::find_class(std::string_view text) const {
+  return classes_.find(text, [this](std::uint32_t first) { return class_at(first); });
+}
+
+/// Calls visit(line) for each line of the class, in their order.
+template <class Visit>
+void Database::for_each_line_of(std::uint32_t first, const Visit& visit) const {
+  for (std::uint32_t i = first; i != kNone; i = lines_[i].next) visit(lines_[i]);
+}
+
+/// Calls visit(first) for each class, in their order.
+template <class Visit>
+void Database::for_each_class(const Visit& visit) const {
+  for (std::uint32_t i = 0; i < lines_.size(); ++i) {
+    if (lines_[i].last != kNone) visit(i);
+  }
 }
 
 /// Adds the class to its neighbourhood, if that is there, for the architecture of a line that will be its last.
-void Database::index_line(const Class& entry, std::size_t index, std::string_view line) {
-  const std::optional<ClassText> parts = split_class(entry.text);
+void Database::index_line(std::uint32_t first, std::string_view problem_class, std::string_view line) {
+  const std::optional<ClassText> parts = split_class(problem_class);
   const auto among = parts ? neighbourhoods_.find(parts->rest) : neighbourhoods_.end();
   if (among == neighbourhoods_.end()) return;
   const std::string_view arch = ArchFinder()(line);
-  if (entry.last >= 0 && ArchFinder()(lines_[static_cast<std::size_t>(entry.last)].text) == arch) return;
-  among->second[std::string(arch)].add(parts->sizes, index);
+  const bool is_new = first == lines_.size();
+  if (!is_new && ArchFinder()(lines_[lines_[first].last].text) == arch) return;
+  among->second[std::string(arch)].add(parts->sizes, first);
   ++classes_indexed_;
 }
 
@@ -163,57 +167,59 @@ Database::Neighbourhood& Database::neighbourhood(std::string_view rest) const {
   if (const auto known = neighbourhoods_.find(rest); known != neighbourhoods_.end()) return known->second;
   Neighbourhood among;
   ArchFinder arch_of;
-  for (std::size_t index = 0; index < classes_.size(); ++index) {
-    const Class& entry = classes_[index];
-    if (!entry.text.ends_with(rest)) continue;
-    const std::optional<ClassText> parts = split_class(entry.text);
-    if (!parts || parts->rest != rest) continue;  // no line of such a class is a record
+  auto place = among.end();  // of the line before
+  for_each_class([&](std::uint32_t first) {
+    const std::string_view text = class_at(first);
+    if (!text.ends_with(rest)) return;
+    const std::optional<ClassText> parts = split_class(text);
+    if (!parts || parts->rest.size() != rest.size()) return;  // no line of such a class is a record
     std::optional<std::string_view> before;
-    for (std::ptrdiff_t i = entry.first; i >= 0; i = lines_[static_cast<std::size_t>(i)].next) {
-      const std::string_view arch = arch_of(lines_[static_cast<std::size_t>(i)].text);
-      if (arch == std::exchange(before, arch)) continue;
-      auto place = among.find(arch);
+    for_each_line_of(first, [&](const Line& line) {
+      const std::string_view arch = arch_of(line.text);
+      if (arch == std::exchange(before, arch)) return;
+      if (place == among.end() || place->first != arch) place = among.find(arch);
       if (place == among.end()) {
         place = among.try_emplace(std::string(arch)).first;
-        place->second.reserve(classes_.size() - index);
+        place->second.reserve(classes_.size());
       }
-      place->second.add(parts->sizes, index);
+      place->second.add(parts->sizes, first);
       ++classes_indexed_;
-    }
-  }
+    });
+  });
   return neighbourhoods_.emplace(rest, std::move(among)).first->second;
 }
 
-void Database::drop(const Line& line, const std::string& reason, std::string& warning) const {
-  if (line.is_torn) return;  // its writer has not finished it, or was killed
+void Database::drop(std::string_view text, std::size_t file, const std::string& reason, std::string& warning) const {
+  const std::string_view all = files_[file].text();
+  const auto at = static_cast<std::size_t>(text.data() - all.data());
+  if (at + text.size() == all.size()) return;  // no newline: its writer has not finished it, or was killed
   if (dropped_.fetch_add(1, std::memory_order_relaxed) != 0) return;
-  warning = files_[static_cast<std::size_t>(line.file)].path.string() + ":" + std::to_string(line.number) + ": " +
-            reason + "; hotgemm ignores this tuning record and all other unusable ones (see `hotgemm db lint`)";
+  const auto number = 1 + std::ranges::count(all.substr(0, at), '\n');
+  warning = files_[file].path.string() + ":" + std::to_string(number) + ": " + reason +
+            "; hotgemm ignores this tuning record and all other unusable ones (see `hotgemm db lint`)";
 }
 
 void Database::read_line(Line& line, std::string& warning) const {
   ParsedLine parsed = parse_line(line.text);
   ++lines_parsed_;
-  if (parsed.stored) {
-    line.stored = std::make_unique<StoredRecord>(std::move(*parsed.stored));
-    line.state = LineState::good;
-    return;
-  }
-  line.state = LineState::dropped;
-  if (parsed.fault == LineFault::unusable) drop(line, parsed.reason, warning);
+  if (parsed.stored) line.stored = std::make_unique<StoredRecord>(std::move(*parsed.stored));
+  if (parsed.fault == LineFault::unusable) drop(line.text, line.file, parsed.reason, warning);
+  std::atomic_ref(line.state).store(line.stored ? LineState::good : LineState::dropped, std::memory_order_release);
 }
 
-void Database::read_class(Class& entry, std::string& warning) const {
-  if (!entry.has_unread.load(std::memory_order_acquire)) return;
+void Database::read_class(std::uint32_t first, std::string& warning) const {
+  bool has_unread = false;
+  for_each_line_of(first, [&](Line& line) {
+    has_unread = has_unread || std::atomic_ref(line.state).load(std::memory_order_acquire) == LineState::unread;
+  });
+  if (!has_unread) return;
   const std::lock_guard reading(reading_);
-  for (std::ptrdiff_t i = entry.first; i >= 0; i = lines_[static_cast<std::size_t>(i)].next) {
-    Line& line = lines_[static_cast<std::size_t>(i)];
+  for_each_line_of(first, [&](Line& line) {
     if (line.state == LineState::unread) read_line(line, warning);
-  }
-  entry.has_unread.store(false, std::memory_order_release);
+  });
 }
 
-const Database::Line* Database::best_of(const Class& entry, const GpuQuery& query, Gpus gpus) const {
+const Database::Line* Database::best_of(std::uint32_t first, const GpuQuery& query, Gpus gpus) const {
   // The first pass finds the latest record of the group with the best rank. The second pass finds the record with the
   // least cost that may be compared with it.
   const Line* latest = nullptr;
@@ -227,14 +233,13 @@ const Database::Line* Database::best_of(const Class& entry, const GpuQuery& quer
                       line.text);
   };
   const auto for_each = [&](const auto& visit) {
-    for (std::ptrdiff_t i = entry.first; i >= 0; i = lines_[static_cast<std::size_t>(i)].next) {
-      const Line& line = lines_[static_cast<std::size_t>(i)];
-      if (line.state != LineState::good) continue;
+    for_each_line_of(first, [&](const Line& line) {
+      if (line.state != LineState::good) return;
       const Environment& recorded = line.stored->record.environment;
       const bool counts = gpus == Gpus::of_query ? is_of_gpu(recorded, query.environment)
                                                  : !differs(query.environment.arch, recorded.arch);
       if (counts) visit(line);
-    }
+    });
   };
   for_each([&](const Line& line) {
     if (latest == nullptr || rank_of(line) >= rank_of(*latest)) latest = &line;
@@ -259,11 +264,9 @@ std::optional<Found> Database::find(const Workload& problem, const GpuQuery& que
   std::optional<Found> result;
   {
     const std::shared_lock shared(mutex_);
-    const auto place = by_text_.find(key);
-    if (place == by_text_.end()) return std::nullopt;
-    Class& entry = classes_[place->second];
-    read_class(entry, warning);
-    if (const Line* line = best_of(entry, query, Gpus::of_query)) result = found(*line, query);
+    const std::uint32_t first = find_class(key);
+    read_class(first, warning);
+    if (const Line* line = best_of(first, query, Gpus::of_query)) result = found(*line, query);
   }
   if (!warning.empty()) warn(warning);
   return result;
@@ -294,9 +297,9 @@ std::vector<Neighbour> Database::nearest(const Workload& problem, const GpuQuery
       if (!hit) break;
       if (last == hit->value) continue;  // a class with lines of several architectures, or several lines of one
       last = hit->value;
-      Class& entry = classes_[hit->value];
-      read_class(entry, warning);
-      if (const Line* line = best_of(entry, query, Gpus::of_arch))
+      const auto first = static_cast<std::uint32_t>(hit->value);
+      read_class(first, warning);
+      if (const Line* line = best_of(first, query, Gpus::of_arch))
         result.push_back({found(*line, query), hit->distance});
     }
     classes_visited_ += walk.visited();
@@ -329,21 +332,15 @@ void Database::add(const TuningRecord& record) {
 
 void Database::append_added(std::string text, std::unique_ptr<StoredRecord> stored) {
   added_.push_back(std::move(text));
-  Line line;
-  line.text = added_.back();
-  line.state = LineState::good;
-  line.stored = std::move(stored);
-  append_line(leading_class(line.text), std::move(line));
+  const std::string_view line = added_.back();
+  append_line(leading_class(line), {.text = line, .state = LineState::good, .stored = std::move(stored)});
 }
 
 bool Database::has_in_top_layer(std::string_view text) const {
-  const auto place = by_text_.find(leading_class(text));
-  if (place == by_text_.end()) return false;
-  for (std::ptrdiff_t i = classes_[place->second].first; i >= 0; i = lines_[static_cast<std::size_t>(i)].next) {
-    const Line& line = lines_[static_cast<std::size_t>(i)];
-    if (line.layer == 0 && line.text == text) return true;
-  }
-  return false;
+  bool has = false;
+  for_each_line_of(find_class(leading_class(text)),
+                   [&](const Line& line) { has = has || (line.layer == 0 && line.text == text); });
+  return has;
 }
 
 void Database::reload() {
@@ -351,14 +348,13 @@ void Database::reload() {
   Database fresh(options_);  // read without a lock; what it takes over is freed without one
   const std::unique_lock exclusive(mutex_);
   for (const Line& line : lines_) {
-    const bool was_added = line.file < 0 && line.state == LineState::good;
+    const bool was_added = line.file == kNone && line.state == LineState::good;
     if (!was_added || fresh.has_in_top_layer(line.text)) continue;
     fresh.append_added(std::string(line.text), std::make_unique<StoredRecord>(*line.stored));
   }
   files_.swap(fresh.files_);
   lines_.swap(fresh.lines_);
-  classes_.swap(fresh.classes_);
-  by_text_.swap(fresh.by_text_);
+  std::swap(classes_, fresh.classes_);
   neighbourhoods_.swap(fresh.neighbourhoods_);
   added_.swap(fresh.added_);
   dropped_ = fresh.dropped();
@@ -373,17 +369,14 @@ Database::Forgotten Database::forget(const Workload& problem) {
   {
     const std::unique_lock exclusive(mutex_);
     segment_.reset();  // prune leaves alone what is in use
-    if (const auto place = by_text_.find(key); place != by_text_.end()) {
-      Class& entry = classes_[place->second];
-      read_class(entry, warning);
-      for (std::ptrdiff_t i = entry.first; i >= 0; i = lines_[static_cast<std::size_t>(i)].next) {
-        Line& line = lines_[static_cast<std::size_t>(i)];
-        if (line.layer != 0 || line.state != LineState::good) continue;
-        line.state = LineState::dropped;
-        line.stored.reset();
-        ++forgotten.records;
-      }
-    }
+    const std::uint32_t first = find_class(key);
+    read_class(first, warning);
+    for_each_line_of(first, [&](Line& line) {
+      if (line.layer != 0 || line.state != LineState::good) return;
+      line.state = LineState::dropped;
+      line.stored.reset();
+      ++forgotten.records;
+    });
   }
   if (!warning.empty()) warn(warning);
   if (!options_.writable || options_.user_directory.empty()) return forgotten;
@@ -399,7 +392,7 @@ std::vector<Found> Database::all(const GpuQuery& query) const {
   std::string warning;
   {
     const std::shared_lock shared(mutex_);
-    for (Class& entry : classes_) read_class(entry, warning);
+    for_each_class([&](std::uint32_t first) { read_class(first, warning); });
     for (const Line& line : lines_) {
       if (line.state == LineState::good) good.push_back(&line);
     }
@@ -415,13 +408,12 @@ void Database::add_digest_fields(IdentityBuilder& builder) const {
   std::string warning;
   {
     const std::shared_lock shared(mutex_);
-    for (Class& entry : classes_) {
-      read_class(entry, warning);
-      for (std::ptrdiff_t i = entry.first; i >= 0; i = lines_[static_cast<std::size_t>(i)].next) {
-        const Line& line = lines_[static_cast<std::size_t>(i)];
-        if (line.state == LineState::good) lines[entry.text][line.layer].insert(line.text);
-      }
-    }
+    for_each_class([&](std::uint32_t first) {
+      read_class(first, warning);
+      for_each_line_of(first, [&](const Line& line) {
+        if (line.state == LineState::good) lines[class_at(first)][line.layer].insert(line.text);
+      });
+    });
     for (const auto& [text, layers] : lines) {
       builder.field("class", text);
       for (const auto& [layer, records] : layers) {

@@ -4,6 +4,7 @@
 #include "records/database_files.hpp"
 #include "records/record_text.hpp"
 #include "records/size_index.hpp"
+#include "records/text_table.hpp"
 
 #include <atomic>
 #include <cstddef>
@@ -19,7 +20,6 @@
 #include <shared_mutex>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 namespace hotgemm {
@@ -142,38 +142,40 @@ class Database {
   /// The GPUs whose records count: the one that the query names, or all of its architecture.
   enum class Gpus { of_query, of_arch };
   enum class LineState : std::uint8_t { unread, good, dropped };
+  static constexpr std::uint32_t kNone = TextTable::kNone;
+  /// A line of a file, or of a record that was added here. The lines of a class are a list, and the index of the first
+  /// one stands for the class. Opening writes one for each record, so it is small.
   struct Line {
     std::string_view text;
-    std::ptrdiff_t next = -1;  ///< the next line of the same class
-    std::ptrdiff_t file = -1;  ///< index into files_; -1 for a record that was added here
-    std::size_t number = 0;
-    int layer = 0;
-    bool is_torn = false;  ///< last line of a file, without a newline: dropped without a warning
+    std::uint32_t next = kNone;  ///< the next line of the class
+    std::uint32_t last = kNone;  ///< the last line of the class, if this is the first; else kNone
+    std::uint32_t file = kNone;  ///< index into files_; kNone for a record that was added here
+    std::int16_t layer = 0;
+    /// Changes from unread under reading_. A thread that finds another state sees what was parsed.
     LineState state = LineState::unread;
     std::unique_ptr<StoredRecord> stored;  ///< set if state is good
   };
-  struct Class {
-    std::string_view text;
-    std::ptrdiff_t first = -1;
-    std::ptrdiff_t last = -1;
-    /// Lines may have to be parsed, under reading_. A thread that finds false here sees what was parsed.
-    std::atomic<bool> has_unread = false;
-  };
-  /// The classes that differ only in sizes, as indexes into classes_, by the architectures of their lines. The empty
-  /// one stands for lines that name none.
+  /// The classes that differ only in sizes, by the architectures of their lines. The empty one stands for lines that
+  /// name none.
   using Neighbourhood = std::map<std::string, SizeIndex, std::less<>>;
 
   void open_layer(std::string name, std::vector<DatabaseFile> files);
-  void index_file(std::size_t file, int layer);
+  void index_file(std::size_t file, std::size_t layer);
   void append_line(std::string_view problem_class, Line line);
   void append_added(std::string text, std::unique_ptr<StoredRecord> stored);
+  std::string_view class_at(std::uint32_t first) const { return leading_class(lines_[first].text); }
+  std::uint32_t find_class(std::string_view text) const;
+  template <class Visit>
+  void for_each_line_of(std::uint32_t first, const Visit& visit) const;
+  template <class Visit>
+  void for_each_class(const Visit& visit) const;
   bool has_in_top_layer(std::string_view text) const;
   Neighbourhood& neighbourhood(std::string_view rest) const;
-  void index_line(const Class& entry, std::size_t index, std::string_view line);
+  void index_line(std::uint32_t first, std::string_view problem_class, std::string_view line);
   void read_line(Line& line, std::string& warning) const;
-  void read_class(Class& entry, std::string& warning) const;
-  void drop(const Line& line, const std::string& reason, std::string& warning) const;
-  const Line* best_of(const Class& entry, const GpuQuery& query, Gpus gpus) const;
+  void read_class(std::uint32_t first, std::string& warning) const;
+  void drop(std::string_view text, std::size_t file, const std::string& reason, std::string& warning) const;
+  const Line* best_of(std::uint32_t first, const GpuQuery& query, Gpus gpus) const;
   Found found(const Line& line, const GpuQuery& query) const;
   void warn(const std::string& message) const;
 
@@ -185,8 +187,7 @@ class Database {
   mutable std::mutex reading_;       ///< guards the states of lines that are unread, taken after mutex_
   mutable std::mutex searching_;     ///< guards neighbourhoods_ while mutex_ is shared, taken after it
   mutable std::vector<Line> lines_;
-  mutable std::deque<Class> classes_;
-  std::unordered_map<std::string_view, std::size_t> by_text_;  ///< keys are views into files_ or added_
+  TextTable classes_;
   /// By the text of a class without its sizes, those that `nearest` has asked for.
   mutable std::map<std::string, Neighbourhood, std::less<>> neighbourhoods_;
   std::deque<std::string> added_;

@@ -69,14 +69,13 @@ void read_directory(int directory_fd, const std::filesystem::path& path, const O
   }
 }
 
-/// Makes the pages of a large buffer at once: a page fault for each takes longer than reading into it. Linux before
-/// 5.14 cannot: there the pages are made one by one later.
+/// Makes the pages of a buffer at once: a page fault for each takes longer. Linux before 5.14 cannot: there the pages
+/// are made one by one later.
 void populate(char* data, std::size_t size) {
-  constexpr std::size_t kLarge = std::size_t{256} << 10;  // malloc maps such buffers anew
 #ifdef MADV_POPULATE_WRITE
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  const std::size_t ahead = (page - reinterpret_cast<std::uintptr_t>(data) % page) % page;
-  if (size >= kLarge) ::madvise(data + ahead, (size - ahead) / page * page, MADV_POPULATE_WRITE);
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const std::uintptr_t ahead = reinterpret_cast<std::uintptr_t>(data) % page;
+  ::madvise(data - ahead, size + ahead, MADV_POPULATE_WRITE);
 #endif
 }
 
@@ -203,10 +202,13 @@ DatabaseFile read_open_file(int fd, std::filesystem::path path) {
   // make_unique would first fill the buffer with zeros.
   std::unique_ptr<char[]> data(new (std::nothrow) char[size + 1]);
   if (!data) throw io_error("read " + path.string(), std::to_string(size) + " bytes do not fit into memory");
-  populate(data.get(), size);
   DatabaseFile file{std::move(path), std::move(data), 0};
+  constexpr std::size_t kPiece = std::size_t{256} << 10;  // the new pages of a piece, which are zero, stay in the cache
   while (file.size < size) {
-    const ssize_t got = ::read(fd, file.data.get() + file.size, size - file.size);
+    char* const end = file.data.get() + file.size;
+    const std::size_t piece = std::min(kPiece, size - file.size);
+    if (size >= kPiece) populate(end, piece);
+    const ssize_t got = ::read(fd, end, piece);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) throw io_error("read " + file.path.string());
     if (got == 0) break;

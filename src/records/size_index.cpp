@@ -13,25 +13,31 @@ double square(double x) { return x * x; }
 
 }  // namespace
 
-SizeIndex::Place SizeIndex::place_of(const Sizes& sizes) {
-  const auto log2 = [](std::int64_t size) { return std::log2(static_cast<double>(std::max<std::int64_t>(size, 1))); };
-  return {log2(sizes.m), log2(sizes.n), log2(sizes.k)};
+SizeIndex::Place SizeIndex::Entry::place() const {
+  Place place{};
+  for (std::size_t i = 0; i < place.size(); ++i) place[i] = std::log2(static_cast<double>(std::max(sizes[i], 1u)));
+  return place;
+}
+
+SizeIndex::Entry SizeIndex::entry_of(const Sizes& sizes, std::size_t value) {
+  const auto narrow = [](auto size) { return static_cast<std::uint32_t>(size); };
+  return {{narrow(sizes.m), narrow(sizes.n), narrow(sizes.k)}, narrow(value)};
 }
 
 void SizeIndex::add(const Sizes& sizes, std::size_t value) {
-  entries_.push_back({place_of(sizes), value});
+  entries_.push_back(entry_of(sizes, value));
   nodes_.clear();
 }
 
 SizeIndex::Node SizeIndex::box_of(std::size_t begin, std::size_t end) const {
-  Node node{.low = entries_[begin].place, .high = entries_[begin].place, .begin = begin, .end = end};
+  Entry low = entries_[begin], high = entries_[begin];
   for (std::size_t at = begin; at < end; ++at) {
-    for (std::size_t i = 0; i < node.low.size(); ++i) {
-      node.low[i] = std::min(node.low[i], entries_[at].place[i]);
-      node.high[i] = std::max(node.high[i], entries_[at].place[i]);
+    for (std::size_t i = 0; i < low.sizes.size(); ++i) {
+      low.sizes[i] = std::min(low.sizes[i], entries_[at].sizes[i]);
+      high.sizes[i] = std::max(high.sizes[i], entries_[at].sizes[i]);
     }
   }
-  return node;
+  return {.low = low.place(), .high = high.place(), .begin = begin, .end = end};
 }
 
 bool SizeIndex::split(std::size_t node) {
@@ -45,7 +51,7 @@ bool SizeIndex::split(std::size_t node) {
   const std::size_t middle = box.begin + (box.end - box.begin) / 2;
   const auto at = [&](std::size_t entry) { return entries_.begin() + static_cast<std::ptrdiff_t>(entry); };
   std::ranges::nth_element(at(box.begin), at(middle), at(box.end), {},
-                           [&](const Entry& entry) { return entry.place[widest]; });
+                           [&](const Entry& entry) { return entry.sizes[widest]; });
   nodes_[node].first_child = nodes_.size();
   nodes_.push_back(box_of(box.begin, middle));
   nodes_.push_back(box_of(middle, box.end));
@@ -55,8 +61,7 @@ bool SizeIndex::split(std::size_t node) {
 bool NearestSizes::Step::operator<(const Step& other) const {
   if (distance_squared != other.distance_squared) return distance_squared > other.distance_squared;
   if (entry == nullptr || other.entry == nullptr) return entry != nullptr && other.entry == nullptr;
-  // Logarithms are ordered as the sizes are.
-  if (entry->place != other.entry->place) return entry->place > other.entry->place;
+  if (entry->sizes != other.entry->sizes) return entry->sizes > other.entry->sizes;
   return entry->value > other.entry->value;
 }
 
@@ -78,8 +83,9 @@ void NearestSizes::push_node(SizeIndex& index, std::size_t node) {
 void NearestSizes::push_entries(SizeIndex& index, const SizeIndex::Node& node) {
   for (std::size_t at = node.begin; at < node.end; ++at) {
     const SizeIndex::Entry& entry = index.entries_[at];
+    const SizeIndex::Place place = entry.place();
     double apart = 0;
-    for (std::size_t i = 0; i < centre_.size(); ++i) apart += square(centre_[i] - entry.place[i]);
+    for (std::size_t i = 0; i < centre_.size(); ++i) apart += square(centre_[i] - place[i]);
     if (std::sqrt(apart) <= farthest_) steps_.push({.distance_squared = apart, .index = &index, .entry = &entry});
     ++visited_;
   }

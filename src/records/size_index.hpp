@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <queue>
@@ -23,10 +24,13 @@ class SizeIndex {
 
  private:
   friend class NearestSizes;
-  using Place = std::array<double, 3>;
+  using Place = std::array<double, 3>;  ///< the logarithms of sizes
+  /// Sizes, and values, have at most 32 bits. The logarithms are ordered as the sizes are, and are computed when a
+  /// search comes to the entry: most entries are never visited.
   struct Entry {
-    Place place;  ///< the logarithms
-    std::size_t value = 0;
+    std::array<std::uint32_t, 3> sizes;
+    std::uint32_t value = 0;
+    Place place() const;
   };
   /// The smallest box around the places of entries_[begin, end).
   struct Node {
@@ -37,7 +41,7 @@ class SizeIndex {
     std::size_t first_child = 0;  ///< 0: no children; else the first of two
   };
 
-  static Place place_of(const Sizes& sizes);
+  static Entry entry_of(const Sizes& sizes, std::size_t value);
   Node box_of(std::size_t begin, std::size_t end) const;
   /// Halves the node, unless it has children or holds few values. Returns whether it has children.
   bool split(std::size_t node);
@@ -57,7 +61,7 @@ class NearestSizes {
 
   /// Values further away than `farthest` are not found.
   explicit NearestSizes(const Sizes& centre, double farthest = std::numeric_limits<double>::infinity())
-      : centre_(SizeIndex::place_of(centre)), farthest_(farthest) {}
+      : centre_(SizeIndex::entry_of(centre, 0).place()), farthest_(farthest) {}
 
   void search(SizeIndex& index);
   /// nullopt if there is none left.
