@@ -1,11 +1,13 @@
 #include "interpose/lt_call.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 // Attributes that cublasLt.h of CUDA 12, or of CUDA 13, does not have under these names.
 enum { kLayoutBatchMode = 8, kDescCountersIn = 29, kDescCountersOut = 30, kDescEmulation = 38 };
 enum { kStrided = 0, kPointerArray = 1 };  // batch modes
+enum { kHasAuxiliary = 128 };              // the bit of all epilogues with an auxiliary matrix
 
 // The library takes some 20 ns for an attribute, so none is read that does not matter.
 
@@ -110,11 +112,51 @@ static bool has_scales(const struct cublaslt* real, cublasLtMatmulDesc_t desc) {
          !is_unset(real, desc, CUBLASLT_MATMUL_DESC_AMAX_D_POINTER);
 }
 
-// A library without atomic synchronization does not know the attributes.
+// A library without atomic synchronization does not know the attributes. It is asked for them once.
 static bool has_counters(const struct cublaslt* real, cublasLtMatmulDesc_t desc) {
+  static _Atomic(const struct cublaslt*) without_counters;
+  if (atomic_load_explicit(&without_counters, memory_order_relaxed) == real) return false;
   const void *in = NULL, *out = NULL;
-  return (HOTGEMM_READ_DESC(real, desc, kDescCountersIn, in) && in != NULL) ||
-         (HOTGEMM_READ_DESC(real, desc, kDescCountersOut, out) && out != NULL);
+  const bool knows_in = HOTGEMM_READ_DESC(real, desc, kDescCountersIn, in);
+  const bool knows_out = HOTGEMM_READ_DESC(real, desc, kDescCountersOut, out);
+  if (!knows_in && !knows_out) atomic_store_explicit(&without_counters, real, memory_order_relaxed);
+  return (knows_in && in != NULL) || (knows_out && out != NULL);
+}
+
+static enum reason read_bias(const struct cublaslt* real, cublasLtMatmulDesc_t desc, struct product* product) {
+  int32_t type = -1;
+  int64_t stride = 0;
+  if (!HOTGEMM_READ_DESC(real, desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product->bias) ||
+      !HOTGEMM_READ_DESC(real, desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type) ||
+      !HOTGEMM_READ_DESC(real, desc, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, stride)) {
+    return REASON_HANDLE;
+  }
+  const bool is_type_of_d = type == -1 || type == (int32_t)product->d.type;
+  const bool is_for_all = product->batch == 1 || stride == 0;
+  return is_type_of_d && is_for_all ? REASON_SERVED : REASON_EPILOGUE;
+}
+
+static bool has_bits(cublasLtEpilogue_t epilogue) {
+  return epilogue == CUBLASLT_EPILOGUE_RELU_AUX || epilogue == CUBLASLT_EPILOGUE_RELU_AUX_BIAS ||
+         epilogue == CUBLASLT_EPILOGUE_DRELU;
+}
+
+// Bits have no type. Any other type than D's, scale factors and a maximum belong to FP8.
+static enum reason read_auxiliary(const struct cublaslt* real, cublasLtMatmulDesc_t desc, struct product* product) {
+  struct matrix* auxiliary = &product->auxiliary;
+  int32_t type = -1;
+  if (product->has_pointers) return REASON_EPILOGUE;
+  if (!HOTGEMM_READ_DESC(real, desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, auxiliary->at) ||
+      !HOTGEMM_READ_DESC(real, desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, auxiliary->ld) ||
+      !HOTGEMM_READ_DESC(real, desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, auxiliary->stride) ||
+      !HOTGEMM_READ_DESC(real, desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, type)) {
+    return REASON_HANDLE;
+  }
+  auxiliary->type = product->d.type;
+  const bool is_type_of_d = type == (int32_t)product->d.type && !has_bits(product->epilogue);
+  const bool is_plain = is_unset(real, desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER) &&
+                        is_unset(real, desc, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER);
+  return is_plain && (type == -1 || is_type_of_d) ? REASON_SERVED : REASON_EPILOGUE;
 }
 
 static enum reason read_epilogue(const struct cublaslt* real, const struct lt_call* call, struct product* product) {
@@ -122,17 +164,10 @@ static enum reason read_epilogue(const struct cublaslt* real, const struct lt_ca
   if (!HOTGEMM_READ_DESC(real, call->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue)) return REASON_HANDLE;
   product->epilogue = (cublasLtEpilogue_t)epilogue;
   if (has_scales(real, call->desc) || has_counters(real, call->desc)) return REASON_EPILOGUE;
-  if ((epilogue & CUBLASLT_EPILOGUE_BIAS) == 0) return REASON_SERVED;
-  int32_t type = -1;
-  int64_t stride = 0;
-  if (!HOTGEMM_READ_DESC(real, call->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, product->bias) ||
-      !HOTGEMM_READ_DESC(real, call->desc, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type) ||
-      !HOTGEMM_READ_DESC(real, call->desc, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, stride)) {
-    return REASON_HANDLE;
-  }
-  const bool is_type_of_d = type == -1 || type == (int32_t)product->d.type;
-  const bool is_for_all = product->batch == 1 || stride == 0;
-  return is_type_of_d && is_for_all ? REASON_SERVED : REASON_EPILOGUE;
+  enum reason reason = REASON_SERVED;
+  if ((epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) reason = read_bias(real, call->desc, product);
+  if (reason == REASON_SERVED && (epilogue & kHasAuxiliary) != 0) reason = read_auxiliary(real, call->desc, product);
+  return reason;
 }
 
 static enum reason read_operation(const struct cublaslt* real, const struct lt_call* call, struct product* product) {

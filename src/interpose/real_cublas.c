@@ -59,7 +59,8 @@ static bool find_cublaslt(int major) {
 }
 
 // Calls `find` until the library is there, and says whether it is: a program may call a function before it loads
-// cuBLAS.
+// cuBLAS. Each call searches until then, because nothing says whether a library was loaded since. It costs only calls
+// that have no cuBLAS to compute them.
 static bool find_once(atomic_bool* is_found, bool (*find)(int), int major) {
   static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   if (atomic_load_explicit(is_found, memory_order_acquire)) return true;

@@ -10,7 +10,7 @@
   F(ARITHMETIC, "the math mode or an environment variable asks for another arithmetic")             \
   F(SCALARS, "alpha and beta lie on the device, or are no numbers that hotgemm takes")              \
   F(LAYOUT, "an operation, or an order or shape of a matrix, that hotgemm does not have")           \
-  F(EPILOGUE, "an epilogue, a bias, scale factors or counters that hotgemm does not have")          \
+  F(EPILOGUE, "an epilogue or an operand of it, scale factors or counters that hotgemm lacks")      \
   F(HANDLE, "the handle or a descriptor cannot be read")                                            \
   F(NO_LIBRARY, "libhotgemm cannot be opened")                                                      \
   F(NOT_SUPPORTED, "hotgemm has no kernel")                                                         \

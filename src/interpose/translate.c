@@ -54,20 +54,54 @@ static enum reason set_sizes(const struct product* p, hotgemm_problem* problem) 
   return REASON_SERVED;
 }
 
-// The bias of cuBLAS has an element for each row of its D: for each column of ours. Its GELU is the one with tanh.
+enum auxiliary { kNone, kWritten, kRead };
+
+// The epilogues that are served. GELU is the one with tanh. Those with the gradient of a bias are not: cuBLAS stores it
+// in the bias's type, and hotgemm adds it to numbers in f32.
+static const struct served_epilogue {
+  cublasLtEpilogue_t epilogue;
+  int32_t our_activation;
+  enum auxiliary auxiliary;
+  bool has_bits;
+} kServedEpilogues[] = {
+    {CUBLASLT_EPILOGUE_DEFAULT, HOTGEMM_ACTIVATION_NONE, kNone, false},
+    {CUBLASLT_EPILOGUE_BIAS, HOTGEMM_ACTIVATION_NONE, kNone, false},
+    {CUBLASLT_EPILOGUE_RELU, HOTGEMM_RELU, kNone, false},
+    {CUBLASLT_EPILOGUE_RELU_BIAS, HOTGEMM_RELU, kNone, false},
+    {CUBLASLT_EPILOGUE_RELU_AUX, HOTGEMM_RELU, kWritten, true},
+    {CUBLASLT_EPILOGUE_RELU_AUX_BIAS, HOTGEMM_RELU, kWritten, true},
+    {CUBLASLT_EPILOGUE_DRELU, HOTGEMM_DRELU, kRead, true},
+    {CUBLASLT_EPILOGUE_GELU, HOTGEMM_GELU, kNone, false},
+    {CUBLASLT_EPILOGUE_GELU_BIAS, HOTGEMM_GELU, kNone, false},
+    {CUBLASLT_EPILOGUE_GELU_AUX, HOTGEMM_GELU, kWritten, false},
+    {CUBLASLT_EPILOGUE_GELU_AUX_BIAS, HOTGEMM_GELU, kWritten, false},
+    {CUBLASLT_EPILOGUE_DGELU, HOTGEMM_DGELU, kRead, false},
+};
+
+static const struct served_epilogue* find_epilogue(cublasLtEpilogue_t epilogue) {
+  for (size_t i = 0; i < sizeof kServedEpilogues / sizeof *kServedEpilogues; ++i) {
+    if (kServedEpilogues[i].epilogue == epilogue) return &kServedEpilogues[i];
+  }
+  return NULL;
+}
+
+// The bias of cuBLAS has an element for each row of its D: for each column of ours. Columns of its auxiliary matrix are
+// rows of ours, and so are those of bits.
 static enum reason set_epilogue(const struct product* p, hotgemm_problem* problem, hotgemm_operands* operands) {
-  const int epilogue = p->epilogue;
-  if ((epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) {
+  const struct served_epilogue* served = find_epilogue(p->epilogue);
+  if (served == NULL) return REASON_EPILOGUE;
+  if ((p->epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) {
     problem->bias = HOTGEMM_BIAS_PER_COLUMN;
     operands->bias = p->bias;
   }
-  switch (epilogue & ~CUBLASLT_EPILOGUE_BIAS) {
-    case 0:
-    case CUBLASLT_EPILOGUE_DEFAULT: return REASON_SERVED;
-    case CUBLASLT_EPILOGUE_RELU: problem->activation = HOTGEMM_RELU; return REASON_SERVED;
-    case CUBLASLT_EPILOGUE_GELU: problem->activation = HOTGEMM_GELU; return REASON_SERVED;
-    default: return REASON_EPILOGUE;
-  }
+  problem->activation = served->our_activation;
+  if (served->auxiliary == kNone) return REASON_SERVED;
+  problem->aux = served->auxiliary == kWritten;
+  problem->bits = served->has_bits;
+  operands->auxiliary = (void*)p->auxiliary.at;
+  operands->ld_auxiliary = p->auxiliary.ld;
+  operands->batch_stride_auxiliary = p->auxiliary.stride;
+  return REASON_SERVED;
 }
 
 static float half_to_float(uint16_t bits) {

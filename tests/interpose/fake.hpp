@@ -47,10 +47,20 @@ class FakeRecord {
     const std::lock_guard lock(mutex_);
     return std::exchange(calls_, {});
   }
+  /// Notes that the library was asked for an attribute of an operation that it does not have.
+  void add_refused(int attribute) {
+    const std::lock_guard lock(mutex_);
+    refused_.push_back(attribute);
+  }
+  std::vector<int> take_refused() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(refused_, {});
+  }
 
  private:
   std::mutex mutex_;
   std::vector<FakeCall> calls_;
+  std::vector<int> refused_;
 };
 
 /// The state of a cublasHandle_t.

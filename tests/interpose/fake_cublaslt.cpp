@@ -56,14 +56,21 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* desc, cublasComput
   set<std::int32_t>(*all, CUBLASLT_MATMUL_DESC_FILL_MODE, CUBLAS_FILL_MODE_FULL);
   set<std::uint32_t>(*all, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_DEFAULT);
   set<std::int32_t>(*all, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, -1);
-  set<std::int64_t>(*all, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, 0);
+  set<std::int32_t>(*all, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, -1);
+  for (const int number : {CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD,
+                           CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE}) {
+    set<std::int64_t>(*all, number, 0);
+  }
   for (const int number : {CUBLASLT_MATMUL_DESC_POINTER_MODE, CUBLASLT_MATMUL_DESC_TRANSA, CUBLASLT_MATMUL_DESC_TRANSB,
                            CUBLASLT_MATMUL_DESC_TRANSC, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET}) {
     set<std::int32_t>(*all, number, 0);
   }
   for (const int pointer : {CUBLASLT_MATMUL_DESC_BIAS_POINTER, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER,
                             CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, CUBLASLT_MATMUL_DESC_C_SCALE_POINTER,
-                            CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, CUBLASLT_MATMUL_DESC_AMAX_D_POINTER}) {
+                            CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, CUBLASLT_MATMUL_DESC_AMAX_D_POINTER,
+                            CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
+                            CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER,
+                            CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER}) {
     set<const void*>(*all, pointer, nullptr);
   }
   for (const int pointer : {29, 30}) {  // CUBLASLT_MATMUL_DESC_ATOMIC_SYNC_IN_COUNTERS_POINTER, …_OUT_…
@@ -83,6 +90,7 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasL
 }
 cublasStatus_t cublasLtMatmulDescGetAttribute(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute,
                                               void* value, std::size_t bytes, std::size_t* written) {
+  if (!attributes_of(desc).contains(attribute)) fake_record()->add_refused(attribute);
   return read(attributes_of(desc), attribute, value, bytes, written);
 }
 

@@ -3,11 +3,57 @@
 #include "interpose/fixture.hpp"
 
 #include <cmath>
+#include <tuple>
 
 namespace hotgemm::interpose {
 namespace {
 
 constexpr std::uint64_t kNoAlgorithm[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+
+/// Matrices of bits in cuBLASLt's layout: column-major, the lowest bit of a byte first.
+class BitMatrix {
+ public:
+  BitMatrix() = default;
+  BitMatrix(std::int64_t rows, std::int64_t cols, std::int64_t batch)
+      : rows_(rows), cols_(cols), batch_(batch), stride_(kLd * cols + 128) {
+    at_ = static_cast<std::uint8_t*>(allocate_on_device(static_cast<std::size_t>(stride_ / 8 * batch)));
+    std::fill_n(at_, stride_ / 8 * batch, kUntouched);
+  }
+  void fill(unsigned seed) {
+    std::minstd_rand random(seed);
+    std::generate_n(at_, stride_ / 8 * batch_, [&] { return static_cast<std::uint8_t>(random() >> 8); });
+  }
+  bool get(std::int64_t p, std::int64_t i, std::int64_t j) const {
+    return (at_[(p * stride_ + j * kLd) / 8 + i / 8] >> (i % 8) & 1) != 0;
+  }
+  /// All bits as numbers, in the order of Product::elements.
+  std::vector<float> bits() const {
+    std::vector<float> all;
+    for (std::int64_t p = 0; p < batch_; ++p) {
+      for (std::int64_t j = 0; j < cols_; ++j) {
+        for (std::int64_t i = 0; i < rows_; ++i) all.push_back(get(p, i, j) ? 1 : 0);
+      }
+    }
+    return all;
+  }
+  /// True if no byte behind the bytes of a column has been written.
+  bool has_untouched_gaps() const {
+    for (std::int64_t at = 0; at < stride_ / 8 * batch_; ++at) {
+      const std::int64_t in_product = at % (stride_ / 8);
+      const bool is_of_column = in_product / (kLd / 8) < cols_ && in_product % (kLd / 8) < (rows_ + 7) / 8;
+      if (!is_of_column && at_[at] != kUntouched) return false;
+    }
+    return true;
+  }
+  std::uint8_t* at() const { return at_; }
+  std::int64_t stride() const { return stride_; }
+  static constexpr std::int64_t kLd = 256;
+
+ private:
+  static constexpr std::uint8_t kUntouched = 0xa5;
+  std::int64_t rows_ = 0, cols_ = 0, batch_ = 0, stride_ = 0;
+  std::uint8_t* at_ = nullptr;
+};
 
 class Lt : public InterposeTest {
  protected:
@@ -57,6 +103,33 @@ class Lt : public InterposeTest {
   void set_epilogue(cublasLtEpilogue_t epilogue) {
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(epilogue));
     if ((epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias_.at());
+  }
+  void set_auxiliary(const void* at, std::int64_t ld, std::int64_t stride) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, at);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, ld);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, stride);
+  }
+  void describe(const Product& product) {
+    forget();
+    p_ = product;
+    describe();
+  }
+  BitMatrix describe_with_bits(const Product& product, cublasLtEpilogue_t epilogue) {
+    describe(product);
+    const BitMatrix bits(p_.m, p_.n, p_.batch);
+    set_epilogue(epilogue);
+    set_auxiliary(bits.at(), BitMatrix::kLd, bits.stride());
+    return bits;
+  }
+  Matrix describe_with_matrix(const Product& product, cublasLtEpilogue_t epilogue) {
+    describe(product);
+    Matrix matrix = Matrix::random(6, p_.type_c, p_.m, p_.n, p_.batch);
+    set_epilogue(epilogue);
+    set_auxiliary(matrix.at(), matrix.ld(), matrix.stride());
+    return matrix;
+  }
+  float bias_of(cublasLtEpilogue_t epilogue, std::int64_t i) const {
+    return (epilogue & CUBLASLT_EPILOGUE_BIAS) != 0 ? bias_.get(0, i, 0) : 0;
   }
 
   template <class Function>
@@ -144,30 +217,171 @@ TEST_F(Lt, ServesABiasOfRowsAndRelu) {
   EXPECT_EQ(Product::elements(d_), p_.expected(p_.c, [&](float v, auto i) { return relu(v + bias_.get(0, i, 0)); }));
 }
 
+float tanh_of_gelu(float v) { return std::tanh(0.7978845608f * (v + 0.044715f * v * v * v)); }
+float gelu(float v) { return v / 2 * (1 + tanh_of_gelu(v)); }
+float slope_of_gelu(float v) {
+  const float t = tanh_of_gelu(v);
+  return (1 + t) / 2 + v / 2 * (1 - t * t) * 0.7978845608f * (1 + 3 * 0.044715f * v * v);
+}
+
+void expect_near(const std::vector<float>& got, const std::vector<float>& expected) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    ASSERT_NEAR(got[i], expected[i], 1e-5f * (1 + std::abs(expected[i])));  // gelu with erf is off by 1e-4
+  }
+}
+
+/// Products with an auxiliary matrix: one, and a batch whose columns of D end within a byte of bits.
+const std::vector<Product> kWithAuxiliary = {
+    {.op_b = CUBLAS_OP_T, .alpha = 2, .beta = -1},
+    {.op_a = CUBLAS_OP_T, .m = 21, .batch = 3, .type = CUDA_R_16F, .type_c = CUDA_R_16F, .beta = 1}};
+
+TEST_F(Lt, ServesReluThatStoresBits) {
+  for (const Product& product : kWithAuxiliary) {
+    for (const cublasLtEpilogue_t epilogue : {CUBLASLT_EPILOGUE_RELU_AUX, CUBLASLT_EPILOGUE_RELU_AUX_BIAS}) {
+      const BitMatrix bits = describe_with_bits(product, epilogue);
+      expect_served();
+      const auto value = [&](float v, auto i) { return v + bias_of(epilogue, i); };
+      EXPECT_EQ(Product::elements(d_), p_.expected(p_.c, [&](float v, auto i) { return relu(value(v, i)); }));
+      EXPECT_EQ(bits.bits(), p_.expected(p_.c, [&](float v, auto i) { return value(v, i) > 0 ? 1.0f : 0.0f; }));
+      EXPECT_TRUE(bits.has_untouched_gaps());
+    }
+  }
+}
+
+TEST_F(Lt, ServesTheDerivativeOfReluByBits) {
+  for (const Product& product : kWithAuxiliary) {
+    BitMatrix bits = describe_with_bits(product, CUBLASLT_EPILOGUE_DRELU);
+    bits.fill(7);
+    expect_served();
+    EXPECT_EQ(Product::elements(d_), p_.expected_at(p_.c, [&](float v, auto p, auto i, auto j) {
+      return bits.get(p, i, j) ? v : 0;
+    }));
+  }
+}
+
+TEST_F(Lt, ServesGeluThatStoresItsArgument) {
+  for (Product product : kWithAuxiliary) {
+    product.type_c = CUDA_R_32F;
+    for (const cublasLtEpilogue_t epilogue : {CUBLASLT_EPILOGUE_GELU_AUX, CUBLASLT_EPILOGUE_GELU_AUX_BIAS}) {
+      const Matrix auxiliary = describe_with_matrix(product, epilogue);
+      expect_served();
+      const auto value = [&](float v, auto i) { return v + bias_of(epilogue, i); };
+      EXPECT_EQ(Product::elements(auxiliary), p_.expected(p_.c, value));
+      expect_near(Product::elements(d_), p_.expected(p_.c, [&](float v, auto i) { return gelu(value(v, i)); }));
+    }
+  }
+}
+
+TEST_F(Lt, StoresTheArgumentOfGeluInTheTypeOfD) {
+  const Matrix auxiliary = describe_with_matrix({.type_c = CUDA_R_16BF}, CUBLASLT_EPILOGUE_GELU_AUX);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, std::int32_t{CUDA_R_16BF});  // the default, said aloud
+  expect_served();
+  EXPECT_EQ(Product::elements(auxiliary), p_.expected());
+}
+
+TEST_F(Lt, ServesTheDerivativeOfGelu) {
+  for (Product product : kWithAuxiliary) {
+    Matrix auxiliary = describe_with_matrix(product, CUBLASLT_EPILOGUE_DGELU);
+    // Slopes of 0, 1/2 and 1: exact.
+    const auto argument = [](auto p, auto i, auto j) { return static_cast<float>(((p + i + 2 * j) % 3 - 1) * 64); };
+    auxiliary.fill(argument);
+    expect_served();
+    EXPECT_EQ(Product::elements(d_), p_.expected_at(p_.c, [&](float v, auto p, auto i, auto j) {
+      return v * (argument(p, i, j) + 64) / 128;
+    }));
+    product.type_c = CUDA_R_32F;
+    auxiliary = describe_with_matrix(product, CUBLASLT_EPILOGUE_DGELU);
+    expect_served();
+    expect_near(Product::elements(d_), p_.expected_at(p_.c, [&](float v, auto p, auto i, auto j) {
+      return v * slope_of_gelu(auxiliary.get(p, i, j));
+    }));
+  }
+}
+
+TEST_F(Lt, PassesOnOtherMatricesOfBits) {
+  const BitMatrix bits = describe_with_bits(kWithAuxiliary[1], CUBLASLT_EPILOGUE_RELU_AUX);
+  expect_served();
+  for (const auto& [at, ld, stride] :
+       {std::tuple(static_cast<std::uint8_t*>(nullptr), BitMatrix::kLd, bits.stride()),
+        std::tuple(bits.at() + 8, BitMatrix::kLd, bits.stride()), std::tuple(bits.at(), std::int64_t{0}, bits.stride()),
+        std::tuple(bits.at(), std::int64_t{64}, bits.stride()), std::tuple(bits.at(), BitMatrix::kLd, std::int64_t{0}),
+        std::tuple(bits.at(), BitMatrix::kLd, bits.stride() + 8)}) {
+    set_auxiliary(at, ld, stride);
+    expect_passed_on();
+  }
+  set_auxiliary(bits.at(), BitMatrix::kLd, bits.stride());
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, std::int32_t{CUDA_R_16F});  // bits have no type
+  expect_passed_on();
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, std::int32_t{-1});
+  expect_served();
+}
+
+TEST_F(Lt, PassesOnOtherAuxiliaryMatrices) {
+  const Matrix auxiliary = describe_with_matrix(kWithAuxiliary[1], CUBLASLT_EPILOGUE_GELU_AUX_BIAS);
+  expect_served();
+  for (const int attribute :
+       {CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER}) {
+    set<const void*>(attribute, bias_.at());
+    expect_passed_on();
+    set<const void*>(attribute, nullptr);
+  }
+  for (const cudaDataType type : {CUDA_R_16BF, CUDA_R_8F_E4M3, CUDA_R_32F}) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, static_cast<std::int32_t>(type));
+    expect_passed_on();
+  }
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, std::int32_t{-1});
+  set_auxiliary(nullptr, auxiliary.ld(), auxiliary.stride());
+  expect_passed_on();
+  set_auxiliary(d_.at(), d_.ld(), d_.stride());
+  expect_passed_on();
+  set_auxiliary(auxiliary.at(), p_.m - 1, auxiliary.stride());
+  expect_passed_on();
+  set_auxiliary(auxiliary.at(), auxiliary.ld(), auxiliary.stride());
+  expect_served();
+  if (HOTGEMM_FAKE_MAJOR < 13) return;
+  for (const cublasLtMatrixLayout_t layout : {layout_a_, layout_b_, layout_c_, layout_d_}) {
+    set(layout, 8, std::int32_t{1});  // CUBLASLT_BATCH_MODE_POINTER_ARRAY
+  }
+  expect_passed_on();
+}
+
+TEST_F(Lt, PassesOnAuxiliaryMatricesBesideIntegers) {
+  describe_with_matrix({.type = CUDA_R_8I, .type_c = CUDA_R_32I}, CUBLASLT_EPILOGUE_GELU_AUX);
+  set(CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, static_cast<std::int32_t>(CUBLAS_COMPUTE_32I));
+  set(CUBLASLT_MATMUL_DESC_SCALE_TYPE, static_cast<std::int32_t>(CUDA_R_32I));
+  p_.alpha = 0;  // the same bits as an integer
+  expect_passed_on();
+}
+
+TEST_F(Lt, AsksOnceForCountersThatTheLibraryLacks) {
+  expect_served();
+  fake_record()->take_refused();
+  expect_served();
+  set_epilogue(CUBLASLT_EPILOGUE_RELU);
+  expect_served();
+  EXPECT_EQ(fake_record()->take_refused(), std::vector<int>());
+}
+
 TEST_F(Lt, ServesTheGeluWithTanh) {
-  const auto gelu = [](float v) { return v / 2 * (1 + std::tanh(0.7978845608f * (v + 0.044715f * v * v * v))); };
   for (const cublasLtEpilogue_t epilogue : {CUBLASLT_EPILOGUE_GELU, CUBLASLT_EPILOGUE_GELU_BIAS}) {
-    forget();
-    p_ = {.type_c = CUDA_R_32F, .alpha = 0.125f};
-    describe();
+    describe({.type_c = CUDA_R_32F, .alpha = 0.125f});
     set_epilogue(epilogue);
     expect_served();
-    const bool has_bias = epilogue == CUBLASLT_EPILOGUE_GELU_BIAS;
-    const std::vector<float> expected =
-        p_.expected(p_.c, [&](float v, auto i) { return gelu(v + (has_bias ? bias_.get(0, i, 0) : 0)); });
-    const std::vector<float> got = Product::elements(d_);
-    ASSERT_EQ(got.size(), expected.size());
-    for (std::size_t i = 0; i < got.size(); ++i) {
-      ASSERT_NEAR(got[i], expected[i], 1e-5f * (1 + std::abs(expected[i])));  // gelu with erf is off by 1e-4
-    }
+    expect_near(Product::elements(d_),
+                p_.expected(p_.c, [&](float v, auto i) { return gelu(v + bias_of(epilogue, i)); }));
   }
 }
 
 TEST_F(Lt, PassesOnOtherEpilogues) {
   expect_served();
+  const BitMatrix bits(p_.m, p_.n, p_.batch);  // is a matrix of all auxiliary types
+  set_auxiliary(bits.at(), BitMatrix::kLd, bits.stride());
+  constexpr auto kNoAuxiliaryOf = static_cast<cublasLtEpilogue_t>(CUBLASLT_EPILOGUE_DEFAULT | 128);
+  constexpr auto kDreluBias = static_cast<cublasLtEpilogue_t>(CUBLASLT_EPILOGUE_DRELU | CUBLASLT_EPILOGUE_BIAS);
   for (const cublasLtEpilogue_t epilogue :
-       {CUBLASLT_EPILOGUE_RELU_AUX, CUBLASLT_EPILOGUE_GELU_AUX_BIAS, CUBLASLT_EPILOGUE_DRELU, CUBLASLT_EPILOGUE_DGELU,
-        CUBLASLT_EPILOGUE_BGRADA, CUBLASLT_EPILOGUE_BGRADB, CUBLASLT_EPILOGUE_DRELU_BGRAD}) {
+       {CUBLASLT_EPILOGUE_BGRADA, CUBLASLT_EPILOGUE_BGRADB, CUBLASLT_EPILOGUE_DRELU_BGRAD,
+        CUBLASLT_EPILOGUE_DGELU_BGRAD, kNoAuxiliaryOf, kDreluBias}) {
     set_epilogue(epilogue);
     expect_passed_on();
   }

@@ -109,16 +109,21 @@ struct Product {
     for (std::int64_t l = 0; l < k; ++l) sum += a.get(op_a, p, i, l) * b.get(op_b, p, l, j);
     return alpha * sum + (beta != 0 ? beta * old.get(p, i, j) : 0);
   }
-  /// The elements that `d` has to have, each `finish(value, row)`, rounded to its type.
+  /// The elements that `d` has to have, each `finish(value, product, row, column)`, rounded to its type.
   template <class Finish>
-  std::vector<float> expected(const Matrix& old, Finish finish) const {
+  std::vector<float> expected_at(const Matrix& old, Finish finish) const {
     std::vector<float> all;
     for (std::int64_t p = 0; p < batch; ++p) {
       for (std::int64_t j = 0; j < n; ++j) {
-        for (std::int64_t i = 0; i < m; ++i) all.push_back(rounded(finish(value(old, p, i, j), i)));
+        for (std::int64_t i = 0; i < m; ++i) all.push_back(rounded(finish(value(old, p, i, j), p, i, j)));
       }
     }
     return all;
+  }
+  /// Elements that are each `finish(value, row)`.
+  template <class Finish>
+  std::vector<float> expected(const Matrix& old, Finish finish) const {
+    return expected_at(old, [&](float value, auto, auto i, auto) { return finish(value, i); });
   }
   std::vector<float> expected() const {
     return expected(c, [](float value, auto) { return value; });

@@ -99,17 +99,45 @@ TEST_F(RealLt, EpiloguesAndTargetsAreRead) {
   EXPECT_EQ(read(), REASON_EPILOGUE);
 }
 
+TEST_F(RealLt, AuxiliaryMatricesAreRead) {
+  std::int64_t ld = 128;
+  for (const cublasLtEpilogue_t epilogue : {CUBLASLT_EPILOGUE_RELU_AUX, CUBLASLT_EPILOGUE_DGELU}) {
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(epilogue));
+    set<const void*>(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, this);
+    set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, ld += 128);
+    ASSERT_EQ(read(), REASON_SERVED);
+    EXPECT_EQ(product_.epilogue, epilogue);
+    EXPECT_EQ(product_.auxiliary.at, this);
+    EXPECT_EQ(product_.auxiliary.ld, ld);
+  }
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, std::int32_t{CUDA_R_16BF});
+  EXPECT_EQ(read(), REASON_SERVED);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, std::int32_t{CUDA_R_8F_E4M3});
+  EXPECT_EQ(read(), REASON_EPILOGUE);
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_DATA_TYPE, std::int32_t{-1});
+  for (const auto attribute :
+       {CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_SCALE_POINTER, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_AMAX_POINTER}) {
+    set<const void*>(attribute, this);
+    EXPECT_EQ(read(), REASON_EPILOGUE);
+    set<const void*>(attribute, nullptr);
+  }
+  EXPECT_EQ(read(), REASON_SERVED);
+}
+
 TEST_F(RealLt, BatchesAreRead) {
   std::int64_t stride = 1000;
   for (cublasLtMatrixLayout_t layout : {call_.layout_a, call_.layout_b, call_.layout_d}) {
     set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, std::int32_t{5});
     set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, ++stride);
   }
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE, std::uint32_t{CUBLASLT_EPILOGUE_GELU_AUX});
+  set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_BATCH_STRIDE, std::int64_t{2000});
   ASSERT_EQ(read(), REASON_SERVED);
   EXPECT_EQ(product_.batch, 5);
   EXPECT_EQ(product_.a.stride, 1001);
   EXPECT_EQ(product_.b.stride, 1002);
   EXPECT_EQ(product_.c.stride, 1003);
+  EXPECT_EQ(product_.auxiliary.stride, 2000);
 }
 
 TEST_F(RealLt, WhatIsNotServedIsSeen) {
