@@ -30,5 +30,5 @@ struct product {
   cublasLtEpilogue_t epilogue;
   const void* bias;
   struct matrix auxiliary;  // of some epilogues: of D's type, or bits, which `ld` and `stride` then count
-  int32_t sm_target;  // 0: all SMs
+  int32_t sm_target;        // 0: all SMs
 };

@@ -254,9 +254,8 @@ TEST_F(Lt, ServesTheDerivativeOfReluByBits) {
     BitMatrix bits = describe_with_bits(product, CUBLASLT_EPILOGUE_DRELU);
     bits.fill(7);
     expect_served();
-    EXPECT_EQ(Product::elements(d_), p_.expected_at(p_.c, [&](float v, auto p, auto i, auto j) {
-      return bits.get(p, i, j) ? v : 0;
-    }));
+    EXPECT_EQ(Product::elements(d_),
+              p_.expected_at(p_.c, [&](float v, auto p, auto i, auto j) { return bits.get(p, i, j) ? v : 0; }));
   }
 }
 
