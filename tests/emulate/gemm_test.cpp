@@ -65,8 +65,8 @@ float scale_of(const GemmTraits& traits) {
   return traits.element_d == DType::s8 ? 0x1p-10f : 0x1p-6f;
 }
 
-/// True if this run tests the `index`-th kernel of a sweep over all. The sample has half of them, and a quarter of those
-/// of mixed types, which run by the same lines.
+/// True if this run tests the `index`-th kernel of a sweep over all. The sample has half of them, and a quarter of
+/// those of mixed types, which run by the same lines.
 bool is_in_sweep(std::size_t index, const GemmTraits& traits) { return is_drawn(index, is_mixed(traits) ? 4 : 2); }
 
 TEST_P(EmulatedGemm, IsExactOnIntegersOverAwkwardSizes) {

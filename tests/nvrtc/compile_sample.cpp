@@ -66,7 +66,8 @@ std::vector<std::size_t> sample_kernels(const std::vector<SampledKernel>& kernel
     const bool is_golden = std::filesystem::exists(HOTGEMM_SOURCE_DIR "/tests/golden/" + kernel.symbol + ".cu");
     const bool is_new_arch = archs.insert(kernel.arch).second;
     std::set<std::string>& of_family = kinds[family_of_symbol(kernel.symbol)];
-    const bool is_drawn_kind = of_family.insert(kernel.kind).second && (of_family.size() - 1) % options.share.kinds == 0;
+    const bool is_drawn_kind =
+        of_family.insert(kernel.kind).second && (of_family.size() - 1) % options.share.kinds == 0;
     if (is_golden || is_new_arch || is_drawn_kind) chosen.insert(i);
   }
   const double share = of_changed == order.begin() ? options.share.usual : options.share.changed;
