@@ -65,9 +65,9 @@ float scale_of(const GemmTraits& traits) {
   return traits.element_d == DType::s8 ? 0x1p-10f : 0x1p-6f;
 }
 
-/// True if this run tests the `index`-th kernel of a sweep over all. The sample has half of them, and a quarter of
+/// True if this run tests the `index`-th kernel of a sweep over all. The sample has a third of them, and a sixth of
 /// those of mixed types, which run by the same lines.
-bool is_in_sweep(std::size_t index, const GemmTraits& traits) { return is_drawn(index, is_mixed(traits) ? 4 : 2); }
+bool is_in_sweep(std::size_t index, const GemmTraits& traits) { return is_drawn(index, is_mixed(traits) ? 6 : 3); }
 
 TEST_P(EmulatedGemm, IsExactOnIntegersOverAwkwardSizes) {
   std::uint64_t seed = 1;

@@ -1,6 +1,7 @@
 #include "plan/candidates.hpp"
 
 #include "config/traits.hpp"
+#include "sweep_sample.hpp"
 #include "unit/plan_fixture.hpp"
 
 #include <gtest/gtest.h>
@@ -17,14 +18,17 @@ bool is_supported(const TypePair& types, const ArchLimits& arch) {
   return types.accumulator == DType::f32 || arch.has_cp_async;
 }
 
-/// Calls visit(traits, arch) for all types and layouts on every architecture, at each alignment.
+/// Calls visit(traits, arch) for all types and layouts on every architecture, at each alignment, or for a sample of
+/// them.
 template <class Visit>
 void for_each_problem_kind(Visit&& visit) {
+  std::size_t index = 0;
   for (const std::string& arch : known_archs()) {
     for (const TypePair& types : kAllTypes) {
       for (const Layout& layout : kLayouts) {
         for (int vec = 16 / size_bytes(types.element); vec >= 1; vec /= 2) {
           for (const bool reads_c : {false, true}) {
+            if (!is_drawn(index++, 2 * kFewer)) continue;
             const GemmTraits traits = make_traits(types, layout, reads_c, vec);
             SCOPED_TRACE(arch + " " + to_string(traits));
             visit(types, traits, arch_limits(arch));
