@@ -25,7 +25,7 @@ struct Size {
 // with one k-tile.
 constexpr Size kSizes[] = {{70, 91, 185, 3}, {33, 63, 40, 40}, {192, 192, 192, 2}, {256, 192, 24, 2}};
 constexpr std::uint64_t kSeeds = 4;  // half of them with a warp that lags behind
-constexpr std::uint64_t kSeedsOfUnchanged = 2;
+constexpr std::uint64_t kSeedsOfUnchanged = 1;
 
 /// A problem for which the kernel's traits are made.
 GemmCase case_for(const GemmTraits& t, const Size& size) {
@@ -60,7 +60,9 @@ std::string complaint_of_batch(const GemmKernel& kernel, const GemmCase& c, std:
 Groups groups_of(const GemmTraits& t, const GemmCase& c) {
   const auto m = static_cast<std::int32_t>(c.problem.m), k = static_cast<std::int32_t>(c.problem.k);
   if (t.masked) return make_masked(c, {m / 5, 0, m / 3 / 8 * 8, m + 9});
-  if (t.along_k) return make_k_groups(c, {0, k / 5, k / 5, k / 5 + k / 3 / 8 * 8, k - 3});
+  if (t.along_k) {  // the last group begins behind a block of scales
+    return make_k_groups(c, {0, k / 5, k / 5, k / 5 + k / 3 / 8 * 8, k / 5 * 4, k - 3});
+  }
   return make_groups(c, {0, m / 5, m / 5, m / 5 + m / 3 / 8 * 8, m - 3});
 }
 std::string complaint_of_groups(const GemmKernel& kernel, const GemmCase& c, std::uint64_t seed) {
@@ -114,7 +116,7 @@ int run_all(std::uint64_t seeds) {
 }  // namespace
 }  // namespace hotgemm::emulate
 
-// With --unchanged no error is expected, and some seeds are enough: the tests of kernels run with others.
+// With --unchanged no error is expected, and one seed is enough: the tests of kernels run with others.
 int main(int argc, char** argv) {
   using namespace hotgemm::emulate;
   try {
