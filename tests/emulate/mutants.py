@@ -773,11 +773,11 @@ def write(name: str, templates: pathlib.Path, twins: pathlib.Path, out: pathlib.
     (out / "written").touch()
 
 
-def outcome(program: pathlib.Path) -> str:
-    """The error that the program printed; empty if it found none."""
+def outcome(programs: pathlib.Path, name: str) -> str:
+    """The error that the program of this name printed; empty if it found none."""
+    command = [programs / f"mutant_{name}", *(["--unchanged"] if name in CLEAN else [])]
     try:
-        unchanged = ["--unchanged"] if program.name.endswith("_none") else []
-        done = subprocess.run([program, *unchanged], capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     except subprocess.TimeoutExpired:
         return "does not end"
     if done.returncode == 0:
@@ -829,7 +829,7 @@ def run(programs: pathlib.Path, build_directory: str) -> int:
         print("no mutant was drawn" if not mutants else "the mutants do not build")
         return 1
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        outcomes = dict(zip(names, pool.map(lambda name: outcome(programs / f"mutant_{name}"), names)))
+        outcomes = dict(zip(names, pool.map(lambda name: outcome(programs, name), names)))
     for name in CLEAN:
         if outcomes[name]:
             print(f"{name}, the templates as they are: {outcomes[name]}")

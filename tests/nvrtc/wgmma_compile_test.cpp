@@ -26,8 +26,8 @@ std::array<int, 7> kind_of(const WgmmaConfig& c) {
   return {c.one_tile, c.ping_pong, c.split_n, c.consumers, c.blocks_per_sm, c.transposed, c.loaders};
 }
 
-/// The largest kernels take the longest to compile: each run has some of each kind, and the seeds of a few commits
-/// reach all of them.
+/// The largest kernels take the longest to compile: each run has some of a third of the kinds, and the seeds of a few
+/// commits reach all of them.
 constexpr SampleShare kShareOfLargest{.usual = 0.05, .changed = 0.15};
 
 class WgmmaCompile : public CompileMatrix {
