@@ -183,7 +183,7 @@ class FusedSum {
     const auto value = linear(gemm, sum, c, at);
     if constexpr (kEpilogue.writes_bits()) {
       if (kNeighbours == Neighbours::none && is_inside)
-        store_relu_bit(epilogue_.auxiliary, epilogue_.ld_auxiliary, at, passes_relu(value));
+        store_relu_bit(epilogue_.auxiliary, epilogue_.ld_auxiliary, at, relu_bit(value));
     } else if constexpr (kEpilogue.aux) {
       if (is_inside) store_auxiliary(gemm, at, value);
     }
@@ -273,8 +273,7 @@ class FusedSum {
                                  Element2d next) const {
     if constexpr (kEpilogue.writes_bits()) {
       store_relu_bits<kNeighbours>(epilogue_.auxiliary, epilogue_.ld_auxiliary, at, {gemm.m, gemm.n},
-                                   passes_relu(linear(gemm, low, c_low, at)),
-                                   passes_relu(linear(gemm, high, c_high, next)));
+                                   relu_bit(linear(gemm, low, c_low, at)), relu_bit(linear(gemm, high, c_high, next)));
     }
   }
 

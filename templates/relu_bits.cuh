@@ -1,8 +1,8 @@
 #pragma once
 
-// The bit mask of ReLU, which a forward product writes and the backward one reads: one bit for each element, 1 unless
-// the value in front of ReLU is 0 or less. Column c of a row is bit c % 8 of byte c / 8. Rows begin at multiples of 16
-// bytes. Bits behind the last column, in its byte, may be written too.
+// The bit mask of ReLU, which a forward product writes and the backward one reads: one bit for each element, 1 if
+// the value in front of ReLU is 0 or more, as cuBLASLt stores it. Column c of a row is bit c % 8 of byte c / 8. Rows
+// begin at multiples of 16 bytes. Bits behind the last column, in its byte, may be written too.
 
 #include "ptx/index.hpp"
 #include "ptx/memory.hpp"
@@ -18,8 +18,8 @@ enum class Neighbours : unsigned char {
   down,    ///< lane 4g + t has two elements below each other, in column g; lanes that are 4 apart have the same rows
 };
 
-/// True if ReLU lets the value pass. NaN does.
-HOTGEMM_DEVICE bool passes_relu(float value) { return !(value <= 0); }
+/// The bit of a value in front of ReLU: 1 for 0, and 0 for NaN.
+HOTGEMM_DEVICE bool relu_bit(float value) { return value >= 0; }
 
 /// The address of the byte, or of the word, that has an element's bit. `ld` counts bits.
 HOTGEMM_DEVICE u64 byte_of_bits(u64 bits, i64 ld, Element2d at) {

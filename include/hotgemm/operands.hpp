@@ -67,8 +67,8 @@ struct Operands {
   std::int64_t ld_residual = 0;            ///< elements from one row of the residual to the next
   std::int64_t batch_stride_residual = 0;  ///< as batch_stride_a
   /// m×n, of D's type, the value before the activation: Epilogue::aux writes it, for the backward pass, and a
-  /// derivative reads it. With Epilogue::bits it has one bit for each element instead: 1 unless the value before ReLU
-  /// is 0 or less, column c of a row in bit c % 8 of byte c / 8. Then its address is a multiple of 16 bytes,
+  /// derivative reads it. With Epilogue::bits it has one bit for each element instead: 1 if the value before ReLU is
+  /// 0 or more, column c of a row in bit c % 8 of byte c / 8. Then its address is a multiple of 16 bytes,
   /// `ld_auxiliary` and `batch_stride_auxiliary` count bits and are multiples of 128. Rows, the last one too, have
   /// whole words of 4 bytes; bits behind the last column, in its byte, may be written.
   void* auxiliary = nullptr;

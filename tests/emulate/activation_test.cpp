@@ -1,7 +1,8 @@
-// Derivatives of activations in f32, as kernels compute them, against those in f64.
+// Derivatives of activations in f32, as kernels compute them, against those in f64, and the bits of ReLU.
 
 #include "activation.cuh"
 #include "emulate/epilogue_reference.hpp"
+#include "relu_bits.cuh"
 
 #include <gtest/gtest.h>
 
@@ -60,6 +61,14 @@ TEST(Derivative, LeavesWhatFarValuesHave) {
   EXPECT_EQ(hotgemm::differentiated<Activation::drelu>(3, 0), 0.0f);
   EXPECT_EQ(hotgemm::differentiated<Activation::drelu>(nan, -1), 0.0f);
   EXPECT_EQ(hotgemm::differentiated<Activation::drelu>(3, nan), 3.0f);
+}
+
+TEST(ReluBit, IsThatOfCublasltForZeroAndNan) {
+  EXPECT_TRUE(relu_bit(0x1p-149f));
+  EXPECT_TRUE(relu_bit(0.0f));
+  EXPECT_TRUE(relu_bit(-0.0f));
+  EXPECT_FALSE(relu_bit(-0x1p-149f));
+  EXPECT_FALSE(relu_bit(std::numeric_limits<float>::quiet_NaN()));
 }
 
 }  // namespace

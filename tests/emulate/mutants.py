@@ -187,7 +187,7 @@ MUTANTS = {
         "if constexpr (kEpilogue.residual) return ptx::add_rn(ptx::mul_rn(value, scale_d_), elements.residual);"),
     # ---- ReLU's bits, and gradients of biases ----
     "simt_bits_that_are_only_set": ("relu_bits.cuh", "ptx::red_global_and_b32(word, ~mask);", ""),
-    "simt_bit_of_zero": ("relu_bits.cuh", "return !(value <= 0);", "return !(value < 0);"),
+    "simt_bit_of_zero": ("relu_bits.cuh", "return value >= 0;", "return value > 0;"),
     "simt_bits_in_words_of_bytes": ("relu_bits.cuh", "at.col / 32 * 4", "at.col / 32"),
     "simt_bits_of_the_first_product": (
         "batch.cuh", "moved(args.auxiliary, batch.stride_auxiliary / 8, product, 1)", "args.auxiliary"),

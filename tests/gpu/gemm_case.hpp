@@ -208,7 +208,7 @@ class CaseRun {
         const Right& right = auxiliary_[i * columns_of_product() + j];
         if (!case_.problem.epilogue.bits) {
           judge(epilogue_.auxiliary(i, j), right);
-        } else if ((epilogue_.auxiliary(i, j) != 0) != (right.exact > 0)) {
+        } else if ((epilogue_.auxiliary(i, j) != 0) != (right.exact >= 0)) {
           worst = std::max(worst, std::abs(right.exact) / right.gate);
         }
       }
@@ -278,7 +278,7 @@ class CaseRun {
     for (std::size_t i = 0; i < rows(); ++i) {
       for (std::size_t j = 0; j < columns_of_product(); ++j) {
         const double exact = auxiliary_[i * columns_of_product() + j].exact;
-        const float right = case_.problem.epilogue.bits ? (exact > 0 ? 1.0f : 0.0f) : nearest(exact);
+        const float right = case_.problem.epilogue.bits ? (exact >= 0 ? 1.0f : 0.0f) : nearest(exact);
         const float found = epilogue_.auxiliary(i, j);
         if (found == right) continue;
         return "auxiliary output (" + std::to_string(i) + ", " + std::to_string(j) + ") is " + std::to_string(found) +
@@ -326,15 +326,18 @@ class CaseRun {
     const Bias of_gradient = case_.problem.epilogue.bias_gradient;
     gradient_.assign(of_gradient == Bias::none ? 0 : of_gradient == Bias::per_row ? m : cols(), {});
     const double alpha = case_.alpha, beta = case_.beta;
-    std::vector<double> product_row(n), magnitude_row(n);
+    std::vector<double> product_row(n), magnitude_row(n), scale_row(n);
     for (std::size_t i = 0; i < m; ++i) {
       std::ranges::fill(product_row, 0);
       std::ranges::fill(magnitude_row, 0);
       for (std::size_t l = 0; l < depth; ++l) {
         const double a = alpha * as_multiplied(case_.problem.op_a == Op::n ? a_.get(i, l) : a_.get(l, i));
         const double* b_row = b.data() + l * n;
+        if (l % kScaleBlock == 0) {
+          for (std::size_t j = 0; j < n; ++j) scale_row[j] = epilogue_.of_blocks(i, j, l);
+        }
         for (std::size_t j = 0; j < n; ++j) {
-          const double term = a * b_row[j] * epilogue_.of_blocks(i, j, l);
+          const double term = a * b_row[j] * scale_row[j];
           product_row[j] += term;
           magnitude_row[j] += std::abs(term);
         }

@@ -19,7 +19,7 @@ TEST_F(Lt, ServesReluThatStoresBits) {
       expect_served();
       const auto value = [&](float v, auto i) { return v + bias_of(epilogue, i); };
       EXPECT_EQ(Product::elements(d_), p_.expected(p_.c, [&](float v, auto i) { return relu(value(v, i)); }));
-      EXPECT_EQ(bits.bits(), p_.expected(p_.c, [&](float v, auto i) { return value(v, i) > 0 ? 1.0f : 0.0f; }));
+      EXPECT_EQ(bits.bits(), p_.expected(p_.c, [&](float v, auto i) { return value(v, i) >= 0 ? 1.0f : 0.0f; }));
       EXPECT_TRUE(bits.has_untouched_gaps());
     }
   }

@@ -10,7 +10,7 @@ namespace hotgemm {
 /// The part of all kernels that a sample has. It is bounded after a change of a template too: all kernels of family
 /// wgmma take a quarter of an hour, and later commits draw other samples.
 struct SampleShare {
-  double usual = 1.0 / 10;
+  double usual = 1.0 / 20;
   double changed = 0.25;  ///< if the template of a family changed
   std::size_t kinds = 3;  ///< one of so many kinds is in each sample, whatever the share is
 };

@@ -101,7 +101,7 @@ class EpilogueOperands {
   /// Stores such a value of a column of the product, if it is an auxiliary output.
   void keep(float value, int row, int col) const {
     if (chain_.writes_bits()) {
-      store_bit(row, col, !(value <= 0));
+      store_bit(row, col, value >= 0);
     } else if (chain_.aux) {
       auxiliary_.store(row, col, value);
     }
