@@ -27,7 +27,7 @@ std::vector<SampledKernel> kernels() {
   return all;
 }
 
-TEST(CompileSample, IsATenthThatItsSeedRepeats) {
+TEST(CompileSample, HasATwentiethOrTwelveThatItsSeedRepeats) {
   const auto sample = sample_kernels(kernels(), {.seed = 5});
   EXPECT_EQ(sample.size(), 12U);
   EXPECT_EQ(sample, sample_kernels(kernels(), {.seed = 5}));
