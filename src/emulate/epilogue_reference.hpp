@@ -11,6 +11,9 @@
 
 namespace hotgemm::emulate {
 
+/// The bit that Epilogue::bits keeps of a value in front of ReLU: 1 for 0, and 0 for NaN.
+inline bool relu_bit(double value) { return value >= 0; }
+
 /// `low` and `high` are the limits of a clamp.
 inline double activated(Activation activation, double x, double low = 0, double high = 0) {
   constexpr double kRootOfTwoOverPi = 0.79788456080286535588, kRootOfHalf = 0.70710678118654752440;

@@ -392,7 +392,7 @@ double GemmReference::worst_auxiliary_error(const HostMatrix& output) const {
   for (std::int64_t i = 0; i < problem_.m; ++i) {
     for (std::int64_t j = 0; j < problem_.n; ++j) {
       const auto at = static_cast<std::size_t>(i * problem_.n + j);
-      if (output.bit(i, j) != (auxiliary_[at] >= 0))
+      if (output.bit(i, j) != relu_bit(auxiliary_[at]))
         worst = std::max(worst, std::abs(auxiliary_[at]) / auxiliary_gate_[at]);
     }
   }
@@ -404,7 +404,7 @@ std::string GemmReference::first_inexact_auxiliary(const HostMatrix& output) con
   for (std::int64_t i = 0; i < problem_.m; ++i) {
     for (std::int64_t j = 0; j < problem_.n; ++j) {
       const double value = auxiliary_[static_cast<std::size_t>(i * problem_.n + j)];
-      if (output.bit(i, j) != (value >= 0))
+      if (output.bit(i, j) != relu_bit(value))
         return fmt::format("the bit of ({}, {}) is {}, and the value {}", i, j, output.bit(i, j) ? 1 : 0, value);
     }
   }

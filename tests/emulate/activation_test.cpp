@@ -64,11 +64,11 @@ TEST(Derivative, LeavesWhatFarValuesHave) {
 }
 
 TEST(ReluBit, IsThatOfCublasltForZeroAndNan) {
-  EXPECT_TRUE(relu_bit(0x1p-149f));
-  EXPECT_TRUE(relu_bit(0.0f));
-  EXPECT_TRUE(relu_bit(-0.0f));
-  EXPECT_FALSE(relu_bit(-0x1p-149f));
-  EXPECT_FALSE(relu_bit(std::numeric_limits<float>::quiet_NaN()));
+  EXPECT_TRUE(hotgemm::relu_bit(0x1p-149f));
+  EXPECT_TRUE(hotgemm::relu_bit(0.0f));
+  EXPECT_TRUE(hotgemm::relu_bit(-0.0f));
+  EXPECT_FALSE(hotgemm::relu_bit(-0x1p-149f));
+  EXPECT_FALSE(hotgemm::relu_bit(std::numeric_limits<float>::quiet_NaN()));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "config/error_gate.hpp"
+#include "emulate/epilogue_reference.hpp"
 #include "emulate/number.hpp"
 #include "gpu/epilogue_matrices.hpp"
 #include "gpu/guarded_matrix.hpp"
@@ -208,7 +209,7 @@ class CaseRun {
         const Right& right = auxiliary_[i * columns_of_product() + j];
         if (!case_.problem.epilogue.bits) {
           judge(epilogue_.auxiliary(i, j), right);
-        } else if ((epilogue_.auxiliary(i, j) != 0) != (right.exact >= 0)) {
+        } else if ((epilogue_.auxiliary(i, j) != 0) != emulate::relu_bit(right.exact)) {
           worst = std::max(worst, std::abs(right.exact) / right.gate);
         }
       }
@@ -278,7 +279,7 @@ class CaseRun {
     for (std::size_t i = 0; i < rows(); ++i) {
       for (std::size_t j = 0; j < columns_of_product(); ++j) {
         const double exact = auxiliary_[i * columns_of_product() + j].exact;
-        const float right = case_.problem.epilogue.bits ? (exact >= 0 ? 1.0f : 0.0f) : nearest(exact);
+        const float right = case_.problem.epilogue.bits ? (emulate::relu_bit(exact) ? 1.0f : 0.0f) : nearest(exact);
         const float found = epilogue_.auxiliary(i, j);
         if (found == right) continue;
         return "auxiliary output (" + std::to_string(i) + ", " + std::to_string(j) + ") is " + std::to_string(found) +

@@ -16,8 +16,7 @@ constexpr WgmmaConfig kTransposed{.block_m = 24, .block_n = 128, .block_k = 128,
 constexpr WgmmaConfig kTransposedTile{.block_m = 24, .block_n = 128, .block_k = 128, .consumers = 1, .one_tile = true, .stages = 2, .transposed = true, .promote = true};
 constexpr WgmmaConfig kTurns{.block_m = 64, .block_n = 32, .block_k = 128, .consumers = 2, .ping_pong = true, .stages = 3, .promote = true};
 constexpr WgmmaConfig kBesideEachOther{.block_m = 64, .block_n = 192, .block_k = 128, .consumers = 2, .split_n = true, .stages = 3, .cluster_m = 2, .promote = true};
-constexpr WgmmaConfig kTileOfPair{.block_m = 64, .block_n = 8, .block_k = 128, .consumers = 1, .one_tile = true, .stages = 12, .cluster_n = 2, .promote = true};
-constexpr WgmmaConfig kTileOfPairAlongM{.block_m = 64, .block_n = 96, .block_k = 128, .consumers = 1, .one_tile = true, .stages = 4, .cluster_m = 2, .blocks_per_sm = 2, .promote = true};
+constexpr WgmmaConfig kTileOfPair{.block_m = 64, .block_n = 8, .block_k = 128, .consumers = 1, .one_tile = true, .stages = 2, .cluster_n = 2, .promote = true};
 // clang-format on
 
 constexpr KernelTypes kToBf16{DType::e4m3, DType::f32, DType::e4m3, DType::bf16};
@@ -47,8 +46,7 @@ const std::vector<GemmKernel>& block_scaled_kernels() {
       kernel<kOne, kTransposed, false, kChain>(),
       kernel<kBatch, kTransposedTile, false>(),
       kernel<kBatch, kTurns, true>(),
-      kernel<kOne, kTileOfPair, false>(),
-      kernel<kOne, kTileOfPairAlongM, false>(),
+      kernel<kOne, kTileOfPair, false>(),                   // consumers load the scales themselves
       kernel<kOne, kBesideEachOther, false, kHalfGates>(),  // parts that begin in other blocks
   };
   return all;
