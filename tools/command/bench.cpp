@@ -27,6 +27,8 @@ struct BenchCommand {
   ProblemOptions problems;
   TuningOptions tuning;
   std::string policy = "tune";
+  std::string config;  // pinned; empty: the policy picks
+  std::string launch;
   BenchOptions bench;
   std::string mode = "auto";
   std::string measure = "auto";
@@ -149,6 +151,9 @@ int run_bench(Session& session, const BenchCommand& command) {
   Context context(options);
   add_functions(command.problems, impl_of(context).engine().bundle);
   use_workers_for(impl_of(context).engine(), options.tuning.jobs);
+  if (!command.config.empty()) {
+    for (const Workload& problem : problems) context.pin(problem, command.config, command.launch);
+  }
   BenchOptions bench = command.bench;
   bench.mode = mode_of(command.mode);
   bench.measure = measure_of(command.measure);
@@ -190,7 +195,7 @@ void add_oracle_options(CLI::App& sub, BenchCommand& command) {
   compare->excludes(exhaustive)->excludes(quality);
   for (CLI::Option* option : {exhaustive, quality, compare}) {
     for (const char* other : {"--policy", "--mode", "--measure", "--pairs", "--summary", "--round-us", "--no-baseline",
-                              "--fresh-cublas", "--ceiling", "--results"}) {
+                              "--fresh-cublas", "--ceiling", "--results", "--config", "--launch"}) {
       option->excludes(sub.get_option(other));
     }
   }
@@ -219,6 +224,11 @@ void add_bench_command(CLI::App& app, Session& session) {
   sub.add_option("--policy", command->policy, "how to pick a kernel")
       ->capture_default_str()
       ->check(CLI::IsMember({"cached_only", "estimate", "tune"}));
+  CLI::Option* config = sub.add_option(
+      "--config", command->config, "time this config, as `show` prints it, with every problem; not in bare products");
+  sub.add_option("--launch", command->launch,
+                 "how to launch it, as `show` prints it, such as r8m (default: by the model)")
+      ->needs(config);
   sub.add_option("--rounds", command->bench.rounds, "rounds of measurements that are reported")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
