@@ -43,36 +43,37 @@ HOTGEMM_DEVICE float activated(float x) {
   }
 }
 
-/// The logistic function of `x`, and its slope without the cancellation of 1 - value.
+/// The logistic function 1 / (1 + e^-z), and its slope without the cancellation of 1 - value.
 struct Logistic {
   float value, slope;
-  HOTGEMM_DEVICE explicit Logistic(float x) {
-    constexpr float kLog2E = 1.4426950408889634f;
-    const float small = ptx::ex2_approx(kLog2E * (x < 0 ? x : -x)), large = ptx::rcp_approx(1.0f + small);
-    value = x < 0 ? small * large : large;
-    slope = small * large * large;
-  }
+  /// `exponential` is e^-z. It must be finite, so z is at least -87.
+  HOTGEMM_DEVICE explicit Logistic(float exponential)
+      : value(ptx::rcp_approx(1.0f + exponential)), slope(exponential * value * value) {}
 };
 
 /// The slope of an activation at `x`, by its derivative. The absolute error is at most 2^-21. Where x is infinite, or
-/// its square is, the slope of gelu, gelu_erf and silu may be NaN.
+/// its square is, the slope of gelu, gelu_erf and silu may be NaN. Below some x the slope is as there, which is 0 but
+/// for 2^-119.
 template <Activation kDerivative>
 HOTGEMM_DEVICE float slope(float x) {
+  constexpr float kLog2E = 1.4426950408889634f, kLeast = -87.0f;
   if constexpr (kDerivative == Activation::dgelu) {
-    // gelu is x times the logistic function of 2u: see activated.
+    // gelu is x times the logistic function of 2u: see activated. At -10, 2u is -87.
     constexpr float kTwoRoots = 1.5957691216057308f, kCubic = 0.044715f * kTwoRoots;
+    x = ptx::at_least(x, -10.0f);
     const float square = x * x;
-    const Logistic logistic(x * ptx::fma_rn(kCubic, square, kTwoRoots));
+    const Logistic logistic(ptx::ex2_approx(x * ptx::fma_rn(-kLog2E * kCubic, square, -kLog2E * kTwoRoots)));
     return ptx::fma_rn(x * logistic.slope, ptx::fma_rn(3 * kCubic, square, kTwoRoots), logistic.value);
   } else if constexpr (kDerivative == Activation::dgelu_erf) {
     constexpr float kRootOfHalf = 0.7071067811865476f, kDensity = 0.3989422804014327f, kHalfLog2E = 0.7213475204444817f;
     const float bell = kDensity * ptx::ex2_approx(-kHalfLog2E * x * x);
     return ptx::fma_rn(x, bell, ptx::fma_rn(0.5f, ptx::erf(kRootOfHalf * x), 0.5f));
   } else if constexpr (kDerivative == Activation::dsilu) {
-    const Logistic logistic(x);
+    x = ptx::at_least(x, kLeast);
+    const Logistic logistic(ptx::ex2_approx(-kLog2E * x));
     return ptx::fma_rn(x, logistic.slope, logistic.value);
   } else if constexpr (kDerivative == Activation::dsigmoid) {
-    return Logistic(x).slope;
+    return Logistic(ptx::ex2_approx(-kLog2E * ptx::at_least(x, kLeast))).slope;
   } else {
     static_assert(kDerivative == Activation::dtanh, "a derivative with a slope");
     const float t = ptx::tanh(x);

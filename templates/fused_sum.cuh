@@ -58,6 +58,9 @@ class FusedSum {
   static constexpr int kMatrices = kEpilogue.matrices_read() + (kReadsC ? 1 : 0);
   static constexpr bool kMayReadD = kMatrices > 0;
   static constexpr bool kOnceOnly = kMayReadD || kHasGradient;
+  /// True if the caller of `pair` calls begin_group and end_group.
+  static constexpr bool kHasGroups =
+      (kHasGradient || kEpilogue.writes_bits()) && kNeighbours != Neighbours::none && size_bytes(kElement) == 2;
   static constexpr bool kNeedsNeighbours = kNeighbours != Neighbours::none && (kEpilogue.writes_bits() || kHasGradient);
   using Sum = typename NumberOf<kTraits.accumulator>::type;
   using Result = float;
@@ -121,8 +124,9 @@ class FusedSum {
     if constexpr (kEpilogue.scale_d) scale_d_ = number(epilogue_.scale_d, 0);
   }
 
-  /// Brings the vectors' elements for a tile into L1, and the rows of matrices into L2. Otherwise each part of the tile
-  /// that is stored first waits for them. Called by a warp, before the products of the tile.
+  /// Brings the vectors' elements for a tile into L1. Otherwise each part of the tile that is stored first waits for
+  /// them. Called by a warp, before the products of the tile. Rows of matrices are not brought to L2: bulk prefetches
+  /// hold up the copies of the next tiles (docs/notebook/epilogues.md, 11).
   static HOTGEMM_DEVICE void prefetch(const GemmArgs& gemm, const Source& source, Element2d tile, Element2d extent,
                                       int lane) {
     const EpilogueArgs& epilogue = source.args;
@@ -142,13 +146,6 @@ class FusedSum {
         if (kind == FunctionOperand::column) prefetch_lines(vector, tile.col, cols, 4, lane);
       }
     }
-    const auto prefetch_rows = [&](bool /*element*/, u64 matrix, i64 ld) {
-      for (int row = lane; row < rows; row += kWarpSize)
-        prefetch_row(place(matrix, ld, {tile.row + row, tile.col}), cols * size_bytes(kElement));
-    };
-    MatrixElements<bool> none;
-    if constexpr (kReadsC) prefetch_rows(false, gemm.c, gemm.ldc);
-    for_each_matrix_of(epilogue, source.extras, none, prefetch_rows);
   }
 
   /// Called before each part of a tile, with the place where it begins. Parts do not share loads of vectors, nor what
@@ -158,20 +155,34 @@ class FusedSum {
     return {ptx::number_from_here(first.row), ptx::number_from_here(first.col)};
   }
 
+  /// Called before the pairs of 16 rows and 16 columns, with the number of the next pair before each, and at their end,
+  /// with the place where they begin and how many there are, at least 8. With kHasGroups, by all lanes of a warp.
+  HOTGEMM_DEVICE void begin_group() const { sums_ = {}; }
+  HOTGEMM_DEVICE void begin_pair(int number) const { pair_ = number; }
+  HOTGEMM_DEVICE void end_group(const GemmArgs& gemm, Element2d first, Element2d extent) const {
+    if constexpr (kEpilogue.bias_gradient == Bias::per_row) {
+      sums_.add_to(extras_.bias_gradient, first.row, gemm.m);
+    } else if constexpr (kEpilogue.bias_gradient == Bias::per_column) {
+      sums_.add_to(extras_.bias_gradient, first.col, gemm.n);
+    }
+    if constexpr (kEpilogue.writes_bits())
+      bits_.store(epilogue_.auxiliary, epilogue_.ld_auxiliary, first, extent, {gemm.m, gemm.n});
+  }
+
   /// A value of type T for each matrix beside C. Those of matrices that are not read are not used.
   template <class T>
   using Matrices = MatrixElements<T>;
   /// Calls use(element, address, leading dimension) for each matrix beside C that is read.
   template <class Elements, class Use>
-  HOTGEMM_DEVICE void for_each_matrix(Elements& elements, Use&& use) const {
-    for_each_matrix_of(epilogue_, extras_, elements, use);
+  static HOTGEMM_DEVICE void for_each_matrix(const Source& source, Elements& elements, Use&& use) {
+    for_each_matrix_of(source.args, source.extras, elements, use);
   }
 
   template <class AnySum>
   HOTGEMM_DEVICE float value(const GemmArgs& gemm, AnySum sum, float c, Element2d at) const {
     const bool is_inside = at.row < gemm.m && at.col < gemm.n;
     MatrixElements<float> elements;
-    for_each_matrix(elements, [&](float& element, u64 matrix, i64 ld) {
+    for_each_matrix_of(epilogue_, extras_, elements, [&](float& element, u64 matrix, i64 ld) {
       if (is_inside) element = load_result<kElement>(matrix, at.row * ld + at.col);
     });
     return value(gemm, sum, c, elements, at);
@@ -195,7 +206,7 @@ class FusedSum {
     static_assert(!kPairsDown, "pairs that lie below each other are loaded by the caller");
     const bool is_inside = at.row < gemm.m && at.col < gemm.n, has_both = at.col + 1 < gemm.n;
     MatrixElements<u32> pairs;
-    for_each_matrix(pairs, [&](u32& pair, u64 matrix, i64 ld) {
+    for_each_matrix_of(epilogue_, extras_, pairs, [&](u32& pair, u64 matrix, i64 ld) {
       pair = load_pair_bits_if<kTraits>(place(matrix, ld, at), is_inside, has_both);
     });
     return pair(gemm, low, high, c, pairs, at);
@@ -216,8 +227,8 @@ class FusedSum {
       }
     }
     return ptx::narrow_pair<kElement>(
-        finished(gemm, first, pairs.each([](u32 both) { return widened(both, 0); }), at),
-        finished(gemm, second, pairs.each([](u32 both) { return widened(both, 16); }), next));
+        finished(gemm, first, pairs.each([](u32 both) { return widened(both, 0); }), at, 0),
+        finished(gemm, second, pairs.each([](u32 both) { return widened(both, 16); }), next, 1));
   }
 
   template <class AnySum>
@@ -272,8 +283,12 @@ class FusedSum {
   HOTGEMM_DEVICE void store_bits(const GemmArgs& gemm, AnySum low, AnySum high, float c_low, float c_high, Element2d at,
                                  Element2d next) const {
     if constexpr (kEpilogue.writes_bits()) {
-      store_relu_bits<kNeighbours>(epilogue_.auxiliary, epilogue_.ld_auxiliary, at, {gemm.m, gemm.n},
-                                   relu_bit(linear(gemm, low, c_low, at)), relu_bit(linear(gemm, high, c_high, next)));
+      const bool first = relu_bit(linear(gemm, low, c_low, at)), second = relu_bit(linear(gemm, high, c_high, next));
+      if (kHasGroups && pair_ >= 0) {
+        bits_.add(pair_, first, second);
+      } else {
+        store_relu_bits<kNeighbours>(epilogue_.auxiliary, epilogue_.ld_auxiliary, at, {gemm.m, gemm.n}, first, second);
+      }
     }
   }
 
@@ -319,16 +334,20 @@ class FusedSum {
     return value;
   }
 
-  /// The operations from the activation on.
+  /// The operations from the activation on. `half` is the number of the element in a pair of a group.
   template <class Value>
-  HOTGEMM_DEVICE float finished(const GemmArgs& gemm, Value linear, const MatrixElements<float>& elements,
-                                Element2d at) const {
+  HOTGEMM_DEVICE float finished(const GemmArgs& gemm, Value linear, const MatrixElements<float>& elements, Element2d at,
+                                int half = 0) const {
     float value = shaped(gemm, linear, elements, at);
     if constexpr (kEpilogue.residual) value = ptx::add_rn(value, elements.residual);
     if (kEpilogue.amax && at.row < gemm.m && at.col < gemm.n) largest_.add(value);
     if constexpr (kHasGradient) {
-      add_to_gradient<kEpilogue.bias_gradient, kNeighbours>(extras_.bias_gradient, value, at,
-                                                            at.row < gemm.m && at.col < gemm.n);
+      const bool is_there = at.row < gemm.m && at.col < gemm.n;
+      if (kHasGroups && pair_ >= 0) {
+        sums_.add(pair_, half, is_there ? value : 0.0f);
+      } else {
+        add_to_gradient<kEpilogue.bias_gradient, kNeighbours>(extras_.bias_gradient, value, at, is_there);
+      }
     }
     if constexpr (kEpilogue.scale_d) value = ptx::mul_rn(value, scale_d_);
     return value;
@@ -393,13 +412,6 @@ class FusedSum {
       ptx::prefetch_global_l1(vector + index * static_cast<u64>(bytes), static_cast<u32>(bytes));
     }
   }
-  /// Prefetches the whole chunks of a part of a matrix' row.
-  static HOTGEMM_DEVICE void prefetch_row(u64 address, int bytes) {
-    constexpr u64 kChunk = 16;
-    const u64 begin = address / kChunk * kChunk, end = (address + static_cast<u64>(max_of(bytes, 0))) / kChunk * kChunk;
-    const bool is_aligned = kTraits.vec_d * size_bytes(kElement) == kChunk;  // rows begin at a chunk
-    if (is_aligned && begin < end) ptx::cp_async_bulk_prefetch_l2(begin, static_cast<u32>(end - begin));
-  }
   static HOTGEMM_DEVICE u64 place(u64 matrix, i64 ld, Element2d at) {
     return matrix + static_cast<u64>(at.row * ld + at.col) * size_bytes(kElement);
   }
@@ -423,7 +435,10 @@ class FusedSum {
   Held epilogue_;
   Extras extras_;
   Largest<kEpilogue.amax> largest_;
-  u64 here_;  ///< 0; what is added to it is not loaded before this object is made
+  mutable GradientSums<kEpilogue.bias_gradient, kNeighbours> sums_;  ///< of a group
+  mutable ReluBitGroup<kNeighbours> bits_;
+  mutable int pair_ = -1;  ///< in its group; -1 outside of groups
+  u64 here_;               ///< 0; what is added to it is not loaded before this object is made
   float factor_, beta_;
   float scale_d_ = 1;
 };

@@ -76,4 +76,52 @@ HOTGEMM_DEVICE void store_relu_bits(u64 bits, i64 ld, Element2d at, Element2d en
   }
 }
 
+/// The bits of 16 rows and 16 columns, of which each lane has pairs in eight rows and eight columns each, as
+/// accumulators do. A lane stores the bits of a row. All lanes of a warp call each function.
+template <Neighbours kNeighbours>
+class ReluBitGroup {
+ public:
+  /// Takes the bits of pair `number` (GradientSums::add).
+  HOTGEMM_DEVICE void add(int number, bool first, bool second) {
+    words_[number][0] = ptx::vote_sync_ballot(first, ~0u);
+    words_[number][1] = ptx::vote_sync_ballot(second, ~0u);
+  }
+
+  /// Stores the bits of `extent`, of which each number is 8 or 16, from `first` on, as far as they lie in front of
+  /// `end`.
+  HOTGEMM_DEVICE void store(u64 bits, i64 ld, Element2d first, Element2d extent, Element2d end) const {
+    const int row = ptx::thread_index() % kWarpSize;
+    if (row >= extent.row || first.row + row >= end.row || first.col >= end.col) return;
+    const u64 to = byte_of_bits(bits, ld, {first.row + row, first.col});
+    const bool has_both = extent.col > 8 && first.col + 8 < end.col;
+    if (has_both && first.col % 16 == 0) {
+      ptx::st_global_b16(to, static_cast<u16>(byte(row, 0) | byte(row, 1) << 8));
+    } else {
+      ptx::st_global_u8(to, byte(row, 0));
+      if (has_both) ptx::st_global_u8(to + 1, byte(row, 1));
+    }
+  }
+
+ private:
+  /// The bits of a row's eight columns number `half`.
+  HOTGEMM_DEVICE u32 byte(int row, int half) const {
+    const bool is_below = row >= 8;
+    const int above = kNeighbours == Neighbours::across ? 2 * half : half,
+              step = kNeighbours == Neighbours::across ? 1 : 2;
+    const u32 first = is_below ? words_[above + step][0] : words_[above][0];
+    const u32 second = is_below ? words_[above + step][1] : words_[above][1];
+    if constexpr (kNeighbours == Neighbours::across) {
+      const int quad = row % 8 * 4;
+      u32 both = (first >> quad & 0xfu) | (second >> quad & 0xfu) << 8;  // of even columns, and of odd ones
+      both = (both | both << 2) & 0x3333u;
+      both = (both | both << 1) & 0x5555u;
+      return (both | both >> 7) & 0xffu;
+    } else {
+      return every_fourth_bit((row % 2 == 0 ? first : second) >> (row % 8 / 2));
+    }
+  }
+
+  u32 words_[4][2] = {};  // of the first and the second elements of each pair, by lane
+};
+
 }  // namespace hotgemm

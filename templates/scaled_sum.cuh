@@ -19,6 +19,7 @@ struct ScaledSum {
   static constexpr int kMatrices = kReadsC ? 1 : 0;  ///< that the op reads
   static constexpr bool kMayReadD = kMatrices > 0;   ///< D may be one of them
   static constexpr bool kOnceOnly = kMayReadD;       ///< an element may be computed once only
+  static constexpr bool kHasGroups = false;          ///< the caller of `pair` says where groups of pairs begin and end
   static constexpr bool kNeedsNeighbours = false;    ///< lanes call together, whether or not their elements are in D
   using Sum = typename NumberOf<kTraits.accumulator>::type;
   using Result = typename ResultOf<kTraits.element_d>::type;
@@ -43,7 +44,7 @@ struct ScaledSum {
   template <class T>
   using Matrices = NoMatrices;
   template <class Use>
-  HOTGEMM_DEVICE void for_each_matrix(NoMatrices&, Use&&) const {}
+  static HOTGEMM_DEVICE void for_each_matrix(const Source&, NoMatrices&, Use&&) {}
 
   /// The element of D at row and column `at`, not yet rounded to its type, from a sum and the element of C.
   static HOTGEMM_DEVICE Result value(const GemmArgs& args, Sum sum, Result c, Element2d at) {

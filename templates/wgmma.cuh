@@ -269,6 +269,10 @@ class WgmmaGemm {
           if (warp % 4 == 0)
             epilogue().prefetch(item.m + kConfig.first_row(consumer), item.n + kConfig.first_col(consumer));
         }
+        if constexpr (Epilogue::kRequestsAhead) {
+          epilogue().request(item.m + kConfig.first_row(consumer) + warp % 4 * WgmmaConfig::kStoreRows,
+                             item.n + kConfig.first_col(consumer));
+        }
         if constexpr (kConfig.ping_pong) await_turn(consumer, item);
         multiply(accumulators, cursor, consumer, item);
         epilogue().store(accumulators, item.m + kConfig.first_row(consumer) + warp % 4 * WgmmaConfig::kStoreRows,

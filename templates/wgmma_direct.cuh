@@ -36,6 +36,7 @@ class DirectEpilogue {
  public:
   using Accumulator = WgmmaAccumulator<kTraits.accumulator, kSumColumns>;
   using Sink = DirectEpilogue;
+  static constexpr bool kRequestsAhead = false;
   static HOTGEMM_DEVICE void prefetch_maps(const WgmmaArgs& args) { static_cast<void>(args); }
   static HOTGEMM_DEVICE void drain() {}
 

@@ -53,17 +53,36 @@ HOTGEMM_DEVICE void clear(Accumulator (&accumulators)[kInstructions]) {
 }
 
 /// A thread's part of a piece of C, and with kAll of each other matrix that the op reads. They come by way of the
-/// piece's buffer; the last one stays there, and `fetch` loads it part by part, because the accumulators leave few
-/// registers.
+/// piece's buffer: `request` begins to copy the first one there. The last one stays there, and `fetch` loads it part by
+/// part, because the accumulators leave few registers.
 template <class Sink, class Op, bool kAll>
 class MatrixPieces {
   using Pairs = typename Sink::Pairs;
+  using Source = typename Op::Source;
+  static constexpr int kCount = kAll ? Op::kMatrices : Op::kReadsC ? 1 : 0;
 
  public:
-  HOTGEMM_DEVICE MatrixPieces(const Sink& sink, const Op& op, const GemmArgs& args, const WgmmaPiece& piece) {
-    for_each(op, args, [&](int number, Pairs& pairs, u64 matrix, i64 ld) {
-      if (number > 0) Sink::sync();  // the lanes that share the buffer have loaded the matrix before
-      sink.copy(piece, matrix, ld);
+  /// True if a piece is requested while the one before is computed, and the first one before the products of its tile:
+  /// nothing else hides the latency of global memory. This takes a second buffer.
+  static constexpr bool kAhead = kCount > 0 && Sink::kHasBufferAhead;
+
+  /// Opens the piece, and begins to copy its first matrix. `is_ahead` is true if the piece before is not yet closed.
+  static HOTGEMM_DEVICE void request(const Sink& sink, const Source& source, const GemmArgs& args,
+                                     const WgmmaPiece& piece, bool is_ahead) {
+    sink.open(piece, kCount > 0, is_ahead);
+    MatrixPieces().for_each(source, args, [&](int number, Pairs&, u64 matrix, i64 ld) {
+      if (number == 0) sink.copy(piece, matrix, ld);
+    });
+  }
+
+  /// Waits for the matrices of a piece that has been requested.
+  HOTGEMM_DEVICE MatrixPieces(const Sink& sink, const Source& source, const GemmArgs& args, const WgmmaPiece& piece) {
+    for_each(source, args, [&](int number, Pairs& pairs, u64 matrix, i64 ld) {
+      if (number > 0) {
+        Sink::sync();  // the lanes that share the buffer have loaded the matrix before
+        sink.copy(piece, matrix, ld);
+      }
+      sink.await_copy();
       if (is_last(number)) return;
 #pragma unroll
       for (int part = 0; part < Sink::parts(piece); ++part) sink.fetch(pairs, piece, part);
@@ -71,8 +90,9 @@ class MatrixPieces {
   }
 
   /// Called before the elements of a part, 16 columns or rows, are used.
-  HOTGEMM_DEVICE void fetch(const Sink& sink, const Op& op, const GemmArgs& args, const WgmmaPiece& piece, int part) {
-    for_each(op, args, [&](int number, Pairs& pairs, u64, i64) {
+  HOTGEMM_DEVICE void fetch(const Sink& sink, const Source& source, const GemmArgs& args, const WgmmaPiece& piece,
+                            int part) {
+    for_each(source, args, [&](int number, Pairs& pairs, u64, i64) {
       if (is_last(number)) sink.fetch(pairs, piece, part);
     });
   }
@@ -84,15 +104,16 @@ class MatrixPieces {
   }
 
  private:
-  static constexpr int kCount = kAll ? Op::kMatrices : Op::kReadsC ? 1 : 0;
+  MatrixPieces() = default;
   static constexpr bool is_last(int number) { return number == kCount - 1; }
   /// Calls use(number, pairs, address, leading dimension) for each matrix.
   template <class Use>
-  HOTGEMM_DEVICE void for_each(const Op& op, const GemmArgs& args, Use&& use) {
+  HOTGEMM_DEVICE void for_each(const Source& source, const GemmArgs& args, Use&& use) {
     int number = 0;
     if constexpr (Op::kReadsC) use(number++, c_, args.c, args.ldc);
     if constexpr (kAll)
-      op.for_each_matrix(matrices_, [&](Pairs& pairs, u64 matrix, i64 ld) { use(number++, pairs, matrix, ld); });
+      Op::for_each_matrix(source, matrices_,
+                          [&](Pairs& pairs, u64 matrix, i64 ld) { use(number++, pairs, matrix, ld); });
   }
 
   Pairs c_ = {};
@@ -118,6 +139,7 @@ class WgmmaEpilogue {
  public:
   using Accumulator = WgmmaAccumulator<kTraits.accumulator, kSumColumns>;
   using Sink = ResultSink;
+  static constexpr bool kRequestsAhead = Matrices::kAhead && kBlocks * kPieces > 1;
 
   /// `product` is the number of the product in a batch. `buffers` are those of this warp, in shared memory.
   HOTGEMM_DEVICE WgmmaEpilogue(const WgmmaArgs& args, const ProductOf<kTraits>& product, int lane, u32 buffers)
@@ -132,62 +154,81 @@ class WgmmaEpilogue {
     Op::prefetch(args_, source_, {row, kTraits.epilogue.columns_of_d(col)}, {kConfig.consumer_m(), kColumns}, lane_);
   }
 
+  /// Called by each warp before the products of a tile, with the place that `store` is given. With kRequestsAhead.
+  HOTGEMM_DEVICE void request(int row, int first_col) const {
+    Matrices::request(sink_, source_, args_, piece(0, row, kTraits.epilogue.columns_of_d(first_col)), false);
+  }
+
   /// Stores the warp's 16 rows of each 64 rows of the tile. They begin at `row`, `first_col` of the product.
   HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kBlocks], int row, int first_col) const {
     Op op(args_, source_);
     const int col = kTraits.epilogue.columns_of_d(first_col);
 #pragma unroll
     for (int i = 0; i < kBlocks * kPieces; ++i) {
-      const int first = i % kPieces * kPieceColumns;
-      const int begin = kOverlaps ? min_of(first, kColumns - kPieceColumns) : first;
-      const Element2d at = op.begin_part({row + i / kPieces * kWgmmaM, col + begin});
-      store_piece(op, accumulators[i / kPieces], begin,
-                  {.number = i,
-                   .buffer = sink_.buffer(i),
-                   .cols = min_of(kPieceColumns, kColumns - begin),
-                   .stored = first - begin,
-                   .rows = WgmmaConfig::kStoreRows,
-                   .begin = begin,
-                   .row = at.row,
-                   .col = at.col});
+      WgmmaPiece here = piece(i, row, col);
+      const Element2d at = op.begin_part({here.row, here.col});
+      here.row = at.row;
+      here.col = at.col;
+      store_piece(op, accumulators[i / kPieces], here, [&] {
+        if (kRequestsAhead && i + 1 < kBlocks * kPieces)
+          Matrices::request(sink_, source_, args_, piece(i + 1, row, col), true);
+      });
     }
     sink_.end_tile();
   }
 
  private:
-  /// Stores the piece that begins at column `begin` of the accumulator.
-  HOTGEMM_DEVICE void store_piece(const Op& op, const Accumulator& accumulator, int begin,
-                                  const WgmmaPiece& piece) const {
+  /// Piece `number` of a warp's rows that begin at `row`, `col` of D.
+  HOTGEMM_DEVICE WgmmaPiece piece(int number, int row, int col) const {
+    const int first = number % kPieces * kPieceColumns;
+    const int begin = kOverlaps ? min_of(first, kColumns - kPieceColumns) : first;
+    return {.number = number,
+            .buffer = sink_.buffer(number),
+            .cols = min_of(kPieceColumns, kColumns - begin),
+            .stored = first - begin,
+            .rows = WgmmaConfig::kStoreRows,
+            .begin = begin,
+            .row = row + number / kPieces * kWgmmaM,
+            .col = col + begin};
+  }
+
+  /// Calls request_next() when the matrices of the piece are there.
+  template <class RequestNext>
+  HOTGEMM_DEVICE void store_piece(const Op& op, const Accumulator& accumulator, const WgmmaPiece& piece,
+                                  const RequestNext& request_next) const {
     if constexpr (kGate == Gate::interleaved) {
-      sink_.open(piece, Op::kReadsC);
-      put_interleaved(op, accumulator, begin, piece);
+      sink_.open(piece, Op::kReadsC, false);
+      put_interleaved(op, accumulator, piece.begin, piece);
     } else {
-      sink_.open(piece, kCopies ? Op::kMayReadD : Op::kReadsC);
-      Matrices matrices(sink_, op, args_, piece);
+      if (!kRequestsAhead) Matrices::request(sink_, source_, args_, piece, false);
+      Matrices matrices(sink_, source_, args_, piece);
+      request_next();
       if constexpr (WgmmaConfig::has_wide_d(kTraits)) {
-        put_wide(op, accumulator, begin, piece, matrices);
+        put_wide(op, accumulator, piece, matrices);
       } else {
-        put(op, accumulator, begin, piece, matrices);
+        put(op, accumulator, piece, matrices);
       }
     }
     sink_.close(piece);
   }
 
-  HOTGEMM_DEVICE void put(const Op& op, const Accumulator& accumulator, int begin, const WgmmaPiece& piece,
+  HOTGEMM_DEVICE void put(const Op& op, const Accumulator& accumulator, const WgmmaPiece& piece,
                           Matrices& matrices) const {
 #pragma unroll
     for (int group = 0; group < div_up(piece.cols, 16); ++group) {
-      matrices.fetch(sink_, op, args_, piece, group);
+      matrices.fetch(sink_, source_, args_, piece, group);
+      if constexpr (Op::kHasGroups) op.begin_group();
       u32 pairs[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
         const int column = group * 16 + i / 2 * 8;
         // If cols is an odd multiple of eight, the last eight columns of the group are not used.
-        const int element = (begin + column) / 2 + i % 2 * 2;
+        const int element = (piece.begin + column) / 2 + i % 2 * 2;
         const Element2d in_block = accumulator_element(lane_, i % 2 * 2);
         const Element2d at = {piece.row + in_block.row, piece.col + column + in_block.col};
         pairs[i] = 0;
         if (column >= piece.cols) continue;
+        if constexpr (Op::kHasGroups) op.begin_pair(i);
         const auto low = sum_of<kGate>(accumulator, element, kHalf),
                    high = sum_of<kGate>(accumulator, element + 1, kHalf);
         const u32 c = matrices.c().at[group][i];
@@ -197,6 +238,8 @@ class WgmmaEpilogue {
           pairs[i] = op.pair(args_, low, high, c, at);
         }
       }
+      if constexpr (Op::kHasGroups)
+        op.end_group(args_, {piece.row, piece.col + group * 16}, {16, min_of(16, piece.cols - group * 16)});
       sink_.put(piece, group, pairs);
     }
   }
@@ -234,12 +277,13 @@ class WgmmaEpilogue {
   }
 
   /// The same for elements of 32 bits. In each step a lane takes one of two groups of eight columns (WideStaging).
-  HOTGEMM_DEVICE void put_wide(const Op& op, const Accumulator& accumulator, int begin, const WgmmaPiece& piece,
+  HOTGEMM_DEVICE void put_wide(const Op& op, const Accumulator& accumulator, const WgmmaPiece& piece,
                                Matrices& matrices) const {
     const bool goes_ahead = sink_.staging().goes_ahead();
+    const int begin = piece.begin;
 #pragma unroll
     for (int step = 0; step < kPieceColumns / 8; ++step) {
-      matrices.fetch(sink_, op, args_, piece, step);
+      matrices.fetch(sink_, source_, args_, piece, step);
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int here = begin / 2 + step * 4 + half * 2, ahead = begin / 2 + (step ^ 2) * 4 + half * 2;

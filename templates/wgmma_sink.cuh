@@ -3,7 +3,8 @@
 // The sinks of family `wgmma`, which store the results of a warp to D.
 //
 // A sink is a class with the public members of LaneSink. The epilogue calls, for each piece of a warp's part of the
-// tile: buffer; open; copy and fetch for each matrix that the op reads (MatrixPieces); put for each 16 columns; close.
+// tile: buffer; open; copy, await_copy and fetch for each matrix that the op reads (MatrixPieces); put for each 16
+// columns; close. It may open a piece, and copy its first matrix, before it closes the one in front.
 // It calls end_tile after the last piece. A kernel calls prefetch_maps at its start and drain at its end.
 
 #include "ptx/bulk_copy.hpp"
@@ -26,6 +27,8 @@ class LaneSink {
   static constexpr int kPieceColumns = Staging::kPieceColumns;
   /// True if every piece should have kPieceColumns columns, even if it then begins at columns that are already stored.
   static constexpr bool kWantsWholePieces = false;
+  /// True if a piece may be opened before the one in front is closed.
+  static constexpr bool kHasBufferAhead = Staging::kBuffers > 1 && !kJoinsPieces;
 
   /// `map` is that of D, and `product` the number of the product in a batch.
   HOTGEMM_DEVICE LaneSink(const TensorMap& map, const GemmArgs& args, const ProductOf<kTraits>& product, int lane,
@@ -41,12 +44,15 @@ class LaneSink {
 
   /// The address of piece `number`'s buffer.
   HOTGEMM_DEVICE u32 buffer(int number) const { return staging_.buffer(number); }
-  /// Waits until the warp may write to the piece's buffer. `copies` is true if copy follows.
-  HOTGEMM_DEVICE void open(const WgmmaPiece& piece, bool copies) const {
+  /// Waits until the warp may write to the piece's buffer. `copies` is true if copy follows, `is_ahead` if the piece in
+  /// front is not closed.
+  HOTGEMM_DEVICE void open(const WgmmaPiece& piece, bool copies, bool is_ahead) const {
     static_cast<void>(piece);
+    static_cast<void>(is_ahead);
     if (Staging::kBuffers == 1 || copies || kJoinsPieces) staging_.sync();  // the lanes have read the buffer
   }
   HOTGEMM_DEVICE void copy(const WgmmaPiece& piece, u64 matrix, i64 ld) const { staging_.copy(piece, matrix, ld); }
+  static HOTGEMM_DEVICE void await_copy() { Staging::await_copy(); }
   static constexpr int parts(const WgmmaPiece& piece) { return Staging::parts(piece); }
   HOTGEMM_DEVICE void fetch(Pairs& pairs, const WgmmaPiece& piece, int part) const {
     staging_.fetch(pairs, piece, part);
@@ -90,6 +96,7 @@ class BulkSink {
   using Pairs = typename Staging::Pairs;
   static constexpr int kPieceColumns = Staging::kPieceColumns;
   static constexpr bool kWantsWholePieces = true;  // all boxes of the map have the same width
+  static constexpr bool kHasBufferAhead = kBuffers > 1;
 
   HOTGEMM_DEVICE BulkSink(const TensorMap& map, const GemmArgs& args, const ProductOf<kTraits>& product, int lane,
                           u32 buffers)
@@ -100,16 +107,18 @@ class BulkSink {
   static HOTGEMM_DEVICE void drain() { ptx::cp_async_bulk_wait_group_read<0>(); }
 
   HOTGEMM_DEVICE u32 buffer(int number) const { return staging_.buffer(number); }
-  HOTGEMM_DEVICE void open(const WgmmaPiece& piece, bool copies) const {
+  HOTGEMM_DEVICE void open(const WgmmaPiece& piece, bool copies, bool is_ahead) const {
     static_cast<void>(copies);
     // With two buffers, this buffer was last used for the piece before the previous one. The exception is the first
     // piece of a tile if tiles have an odd number of pieces: the previous tile ended with the same buffer.
-    const bool follows_itself = piece.number == 0 && kPieces % 2 != 0;
+    // Before the piece in front is closed, that one's store is none of the stores that may go on either.
+    const bool follows_itself = is_ahead || (piece.number == 0 && kPieces % 2 != 0);
     if (staging_.lane() == 0 && follows_itself) ptx::cp_async_bulk_wait_group_read<0>();
     if (staging_.lane() == 0 && !follows_itself) ptx::cp_async_bulk_wait_group_read<kBuffers - 1>();
     staging_.sync();  // the copy engine has read the buffer
   }
   HOTGEMM_DEVICE void copy(const WgmmaPiece& piece, u64 matrix, i64 ld) const { staging_.copy(piece, matrix, ld); }
+  static HOTGEMM_DEVICE void await_copy() { Staging::await_copy(); }
   static constexpr int parts(const WgmmaPiece& piece) { return Staging::parts(piece); }
   HOTGEMM_DEVICE void fetch(Pairs& pairs, const WgmmaPiece& piece, int part) const {
     staging_.fetch(pairs, piece, part);

@@ -53,10 +53,29 @@ class WgmmaStaging {
     ptx::stmatrix_x4(matrix_row(piece.buffer, group * 16), pairs);
   }
 
-  /// Copies the piece's part of a matrix of D's sizes to the piece's buffer. Elements outside of the matrix become
-  /// zeros.
+  /// Begins to copy the warp's rows of a matrix of D's sizes to the piece's buffer. Elements outside of the matrix
+  /// become zeros.
   HOTGEMM_DEVICE void copy(const WgmmaPiece& piece, u64 matrix, i64 ld) const {
-    copy_rows(piece, matrix, ld);
+    const int cols = piece.cols, row = piece.row, col = piece.col;
+#pragma unroll 4
+    for (int pass = 0; pass < passes(cols); ++pass) {
+      const Vector at = vector(cols, pass);
+      if (is_uneven(cols) && at.row >= kRows) continue;
+      if (kConfig.transposed && at.row >= piece.rows) continue;
+      const int valid = row + at.row < args_.m ? max_of(0, min_of(kVector, args_.n - col - at.col)) : 0;
+      const u64 from = valid > 0 ? element_address(matrix, ld, row + at.row, col + at.col) : matrix;
+      const u32 shared = in_buffer(piece.buffer, at.row, at.col);
+      if constexpr (kVector > 1) {
+        ptx::cp_async<kVector * kElementBytes>(shared, from, valid * kElementBytes);
+      } else {
+        ptx::st_shared_b16(shared, valid > 0 ? ptx::ld_global_b16(from) : static_cast<u16>(0));
+      }
+    }
+    if constexpr (kVector > 1) ptx::cp_async_commit_group();
+  }
+  /// Waits until all rows are there that lanes of this warp fetch.
+  static HOTGEMM_DEVICE void await_copy() {
+    await_own_copy();
     sync();
   }
   static constexpr int parts(const WgmmaPiece& piece) { return div_up(piece.cols, 16); }
@@ -130,27 +149,8 @@ class WgmmaStaging {
   HOTGEMM_DEVICE static u32 in_buffer(u32 buffer, int row, int col) {
     return buffer + swizzled_offset((row * kPieceColumns + col) * kElementBytes, WgmmaConfig::kStoreRowBytes);
   }
-  /// Copies the warp's rows of a matrix to the piece's buffer.
-  HOTGEMM_DEVICE void copy_rows(const WgmmaPiece& piece, u64 matrix, i64 ld) const {
-    const int cols = piece.cols, row = piece.row, col = piece.col;
-#pragma unroll 4
-    for (int pass = 0; pass < passes(cols); ++pass) {
-      const Vector at = vector(cols, pass);
-      if (is_uneven(cols) && at.row >= kRows) continue;
-      if (kConfig.transposed && at.row >= piece.rows) continue;
-      const int valid = row + at.row < args_.m ? max_of(0, min_of(kVector, args_.n - col - at.col)) : 0;
-      const u64 from = valid > 0 ? element_address(matrix, ld, row + at.row, col + at.col) : matrix;
-      const u32 shared = in_buffer(piece.buffer, at.row, at.col);
-      if constexpr (kVector > 1) {
-        ptx::cp_async<kVector * kElementBytes>(shared, from, valid * kElementBytes);
-      } else {
-        ptx::st_shared_b16(shared, valid > 0 ? ptx::ld_global_b16(from) : static_cast<u16>(0));
-      }
-    }
-    if constexpr (kVector > 1) {
-      ptx::cp_async_commit_group();
-      ptx::cp_async_wait_group<0>();
-    }
+  static HOTGEMM_DEVICE void await_own_copy() {
+    if constexpr (kVector > 1) ptx::cp_async_wait_group<0>();
   }
 
  private:

@@ -57,9 +57,8 @@ class TransposedStaging : public WgmmaStaging<kTraits, kConfig> {
     ptx::stmatrix_x4_trans(matrix_row(piece, group, this->lane() / 16 * 8), pairs);
   }
 
-  /// Copies the piece's part of a matrix to the buffers of all warps.
-  HOTGEMM_DEVICE void copy(const WgmmaPiece& piece, u64 matrix, i64 ld) const {
-    Base::copy_rows(piece, matrix, ld);
+  static HOTGEMM_DEVICE void await_copy() {
+    Base::await_own_copy();
     sync();  // all warps have copied their rows
   }
   static constexpr int parts(const WgmmaPiece& piece) { return div_up(rows(piece.number), kRows); }
@@ -100,11 +99,14 @@ struct StagingOf<kTraits, kConfig, false, true> {
 template <GemmTraits kTraits, WgmmaConfig kConfig, class Op, class ResultSink>
 class TransposedEpilogue {
   using Staging = TransposedStaging<kTraits, kConfig>;
+  using Matrices = MatrixPieces<ResultSink, Op, true>;
   static constexpr int kInstructions = kConfig.instructions();
+  static constexpr int kPieces = kInstructions * Staging::kPiecesBelow;
 
  public:
   using Accumulator = WgmmaAccumulator<kTraits.accumulator, kConfig.instruction_n()>;
   using Sink = ResultSink;
+  static constexpr bool kRequestsAhead = Matrices::kAhead && kPieces > 1;
 
   /// `product` is the number of the product in a batch. `buffers` are those of this warp, in shared memory.
   HOTGEMM_DEVICE TransposedEpilogue(const WgmmaArgs& args, const ProductOf<kTraits>& product, int lane, u32 buffers)
@@ -118,47 +120,66 @@ class TransposedEpilogue {
     Op::prefetch(args_, source_, {row, col}, {kConfig.consumer_m(), kConfig.consumer_n()}, lane_);
   }
 
+  HOTGEMM_DEVICE void request(int row, int col) const {
+    Matrices::request(sink_, source_, args_, piece(0, row, col), false);
+  }
+
   /// Stores the consumer's part of the tile. The first rows that this warp stores begin at `row`, `col` of D.
   HOTGEMM_DEVICE void store(const Accumulator (&accumulators)[kInstructions], int row, int col) const {
     Op op(args_, source_);
 #pragma unroll
-    for (int i = 0; i < kInstructions * Staging::kPiecesBelow; ++i) {
-      const int beside = i / Staging::kPiecesBelow;
-      const Element2d at = op.begin_part({row + Staging::first_row(i), col + beside * kWgmmaM});
-      store_piece(op, accumulators[beside],
-                  {.number = i,
-                   .buffer = sink_.buffer(i),
-                   .cols = kWgmmaM,
-                   .stored = 0,
-                   .rows = Staging::rows(i) - Staging::warp() * WgmmaConfig::kStoreRows,
-                   .begin = beside * kWgmmaM,
-                   .row = at.row,
-                   .col = at.col});
+    for (int i = 0; i < kPieces; ++i) {
+      WgmmaPiece here = piece(i, row, col);
+      const Element2d at = op.begin_part({here.row, here.col});
+      here.row = at.row;
+      here.col = at.col;
+      store_piece(op, accumulators[i / Staging::kPiecesBelow], here, [&] {
+        if (kRequestsAhead && i + 1 < kPieces) Matrices::request(sink_, source_, args_, piece(i + 1, row, col), true);
+      });
     }
     sink_.end_tile();
   }
 
  private:
-  HOTGEMM_DEVICE void store_piece(const Op& op, const Accumulator& accumulator, const WgmmaPiece& piece) const {
-    sink_.open(piece, Op::kMayReadD);
-    MatrixPieces<Sink, Op, true> matrices(sink_, op, args_, piece);
+  HOTGEMM_DEVICE WgmmaPiece piece(int number, int row, int col) const {
+    const int begin = number / Staging::kPiecesBelow * kWgmmaM;
+    return {.number = number,
+            .buffer = sink_.buffer(number),
+            .cols = kWgmmaM,
+            .stored = 0,
+            .rows = Staging::rows(number) - Staging::warp() * WgmmaConfig::kStoreRows,
+            .begin = begin,
+            .row = row + Staging::first_row(number),
+            .col = col + begin};
+  }
+
+  template <class RequestNext>
+  HOTGEMM_DEVICE void store_piece(const Op& op, const Accumulator& accumulator, const WgmmaPiece& piece,
+                                  const RequestNext& request_next) const {
+    if (!kRequestsAhead) Matrices::request(sink_, source_, args_, piece, false);
+    Matrices matrices(sink_, source_, args_, piece);
+    request_next();
     const int rows = Staging::rows(piece.number);
 #pragma unroll
     for (int group = 0; group < div_up(rows, 16); ++group) {
-      matrices.fetch(sink_, op, args_, piece, group);
+      matrices.fetch(sink_, source_, args_, piece, group);
+      const Element2d begin = {piece.row + group * 16 - Staging::warp() * WgmmaConfig::kStoreRows,
+                               piece.col + Staging::warp() * 16};
+      if constexpr (Op::kHasGroups) op.begin_group();
       u32 pairs[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
+        if constexpr (Op::kHasGroups) op.begin_pair(i);
         const int row = group * 16 + i / 2 * 8;
         const int element = (Staging::first_row(piece.number) + row) / 2 + i % 2 * 2;
         const Element2d in_block = accumulator_element(lane_, i % 2 * 2);  // of the transposed tile
-        const Element2d at = {piece.row + row + in_block.col - Staging::warp() * WgmmaConfig::kStoreRows,
-                              piece.col + Staging::warp() * 16 + in_block.row};
+        const Element2d at = {begin.row + i / 2 * 8 + in_block.col, begin.col + in_block.row};
         pairs[i] = row < rows ? op.pair(args_, accumulator.get(element), accumulator.get(element + 1),
                                         matrices.c().at[group][i],
                                         matrices.each([&](const auto& all) { return all.at[group][i]; }), at)
                               : 0;
       }
+      if constexpr (Op::kHasGroups) op.end_group(args_, begin, {min_of(16, rows - group * 16), 16});
       sink_.put(piece, group, pairs);
     }
     sink_.close(piece);

@@ -14,8 +14,8 @@ double activation_instructions(Activation activation) {
     case Activation::sigmoid: return 12;
     case Activation::gelu: return 16;
     case Activation::dsilu:
-    case Activation::dsigmoid: return 20;
-    case Activation::dgelu: return 26;
+    case Activation::dsigmoid: return 18;
+    case Activation::dgelu: return 22;
     case Activation::gelu_erf:
     case Activation::tanh:
     case Activation::dtanh: return 30;

@@ -36,6 +36,16 @@ HOTGEMM_DEVICE float rcp_approx(float x) {
   HOTGEMM_PTX_PURE("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+/// The larger of `x` and `least`. NaN stays NaN.
+HOTGEMM_DEVICE float at_least(float x, float least) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  float y = 0;
+  HOTGEMM_PTX_PURE("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(x), "f"(least));
+  return y;
+#else
+  return x < least ? least : x;
+#endif
+}
 /// CUDA's functions, which are right to 2 units in the last place.
 HOTGEMM_DEVICE float erf(float x) {
 #if defined(__CUDACC__)

@@ -186,12 +186,14 @@ struct WgmmaConfig {
   constexpr bool stores_directly(const GemmTraits& t) const {
     return has_byte_d(t) || (has_wide_d(t) && !stores_in_bulk(t));
   }
-  /// True if the matrices of an epilogue come by way of the buffers of D, as C does. A warp waits for each piece of
-  /// them, which another consumer or nothing hides (docs/notebook/epilogues.md, 5); lanes that load wait less, but need
+  /// True if the matrices of an epilogue come by way of the buffers of D, as C does, in coalesced copies. With a second
+  /// buffer the copies of the next piece are in flight meanwhile. Without one a warp waits for each piece, which
+  /// another consumer or nothing hides (docs/notebook/epilogues.md, 5 and 11); lanes that load wait less, but need
   /// registers and, in a transposed config, load single elements.
   constexpr bool copies_matrices(const GemmTraits& t) const {
     if (split_k || stores_directly(t) || t.epilogue.gate == Gate::interleaved) return false;
-    return ping_pong || transposed || has_wide_d(t) || accumulator_registers(t) + 80 > consumer_registers();
+    return store_buffers(t) > 1 || ping_pong || transposed || has_wide_d(t) ||
+           accumulator_registers(t) + 80 > consumer_registers();
   }
   constexpr BoxExtent d_box(const GemmTraits& t) const {
     return {store_cols(t), consumer_m() % kStoreRows == 0 ? kStoreRows : 8};

@@ -50,14 +50,17 @@ TEST(Derivative, IsTheDifferenceQuotientOfItsActivation) {
 TEST(Derivative, LeavesWhatFarValuesHave) {
   for (const float far : {-1e18f, 1e18f}) {
     const float right = far < 0 ? 0.0f : 1.0f;
-    EXPECT_EQ(hotgemm::slope<Activation::dgelu>(far), right);
+    constexpr float kAlmostZero = 0x1p-118f;
+    EXPECT_NEAR(hotgemm::slope<Activation::dgelu>(far), right, kAlmostZero);
     EXPECT_EQ(hotgemm::slope<Activation::dgelu_erf>(far), right);
-    EXPECT_EQ(hotgemm::slope<Activation::dsilu>(far), right);
-    EXPECT_EQ(hotgemm::slope<Activation::dsigmoid>(far), 0.0f);
+    EXPECT_NEAR(hotgemm::slope<Activation::dsilu>(far), right, kAlmostZero);
+    EXPECT_NEAR(hotgemm::slope<Activation::dsigmoid>(far), 0.0f, kAlmostZero);
     EXPECT_EQ(hotgemm::slope<Activation::dtanh>(far), 0.0f);
   }
   const float nan = std::numeric_limits<float>::quiet_NaN();
   EXPECT_TRUE(std::isnan(hotgemm::slope<Activation::dgelu>(nan)));
+  EXPECT_TRUE(std::isnan(hotgemm::slope<Activation::dsilu>(nan)));
+  EXPECT_TRUE(std::isnan(hotgemm::slope<Activation::dsigmoid>(nan)));
   EXPECT_EQ(hotgemm::differentiated<Activation::drelu>(3, 0), 0.0f);
   EXPECT_EQ(hotgemm::differentiated<Activation::drelu>(nan, -1), 0.0f);
   EXPECT_EQ(hotgemm::differentiated<Activation::drelu>(3, nan), 3.0f);

@@ -199,8 +199,15 @@ MUTANTS = {
     "mma_gradient_of_rows_that_are_not_there": ("bias_gradient.cuh", "  if (!is_there) value = 0;\n", ""),
     "mma_gradient_of_half_the_lanes": ("bias_gradient.cuh", "added_across(added_across(value, 8, column), 16, column)", "added_across(value, 8, column)"),
     "mma_gradient_of_half_a_quad": ("bias_gradient.cuh", "added_across(added_across(value, 1, quad), 2, quad)", "added_across(value, 1, quad)"),
-    "wgmma_bits_of_rows_exchanged": ("relu_bits.cuh", "g == 0 ? upper : lower", "g == 0 ? lower : upper"),
-    "wgmma_bits_of_another_lane": ("relu_bits.cuh", ">> (ptx::thread_index() % 4)", ""),
+    "wgmma_bits_of_rows_exchanged": ("relu_bits.cuh", "row % 2 == 0 ? first : second", "row % 2 == 0 ? second : first"),
+    "wgmma_bits_of_another_lane": ("relu_bits.cuh", " >> (row % 8 / 2)", ""),
+    "wgmma_bits_of_odd_columns_first": ("relu_bits.cuh", "return (both | both >> 7) & 0xffu;", "return (both << 1 | both >> 8) & 0xffu;"),
+    "wgmma_bits_of_the_rows_above": ("relu_bits.cuh", "const bool is_below = row >= 8;", "const bool is_below = false;"),
+    "wgmma_bits_of_rows_of_the_next_tile": ("relu_bits.cuh", "if (row >= extent.row || first", "if (row >= 16 || first"),
+    "wgmma_gradient_of_half_the_rows": ("bias_gradient.cuh", "added_across(exchanged(kept[0], kept[1], 8, lane), 4, ~0u)", "exchanged(kept[0], kept[1], 8, lane)"),
+    "wgmma_gradient_given_and_kept": ("bias_gradient.cuh", "is_high ? low : high)", "is_high ? high : low)"),
+    "wgmma_gradient_beyond_its_end": ("bias_gradient.cuh", "lane / 4 % 2 == 0 && index < end", "lane / 4 % 2 == 0"),
+    "wgmma_gradient_of_the_group_before": ("fused_sum.cuh", "begin_group() const { sums_ = {}; }", "begin_group() const {}"),
     "wgmma_gradient_of_columns_twice": ("wgmma_epilogue.cuh", "!Op::kOnceOnly && kColumns", "!Op::kMayReadD && kColumns"),
     "wgmma_split_neighbours_that_leave": ("pair_access.cuh", "if (!Op::kNeedsNeighbours && (at.row", "if ((at.row"),
     "wgmma_direct_neighbours_that_leave": ("wgmma_direct.cuh", "if (!Op::kNeedsNeighbours && !is_inside) return;", "if (!is_inside) return;"),
@@ -212,7 +219,7 @@ MUTANTS = {
         "fused_sum.cuh", "value, at.row, at.col, static_cast<int>(", "value, at.col, at.row, static_cast<int>("),
     "simt_function_of_the_first_product": ("batch.cuh", "args.product = number_of(product);", "args.product = 0;"),
     "mma_function_of_a_pair_at_one_column": (
-        "fused_sum.cuh", "return widened(both, 16); }), next));", "return widened(both, 16); }), at));"),
+        "fused_sum.cuh", "return widened(both, 16); }), next, 1));", "return widened(both, 16); }), at, 1));"),
     "wgmma_function_of_the_first_product": ("batch.cuh", "args.product = number_of(product);", "args.product = 0;"),
     "wgmma_operand_of_a_function_beyond_d": (
         "fused_sum.cuh", "number(numbers, at.col, at.col < gemm.n)", "number(numbers, at.col)"),
@@ -462,15 +469,21 @@ MUTANTS = {
         "wgmma_sink.cuh", "drain() { ptx::cp_async_bulk_wait_group_read<0>(); }", "drain() {}"),
     "wgmma_bulk_store_cut_within_a_chunk": (
         "wgmma_sink.cuh", "args_.n % kChunkElements == 0", "args_.n > 0"),
-    "wgmma_c_not_waited_for": ("wgmma_staging.cuh", "      ptx::cp_async_wait_group<0>();\n", ""),
+    "wgmma_c_not_waited_for": ("wgmma_staging.cuh", "    if constexpr (kVector > 1) ptx::cp_async_wait_group<0>();\n", ""),
     "wgmma_matrix_copied_over_the_one_before": (
-        "wgmma_epilogue.cuh", "      if (number > 0) Sink::sync();  // the lanes that share the buffer have loaded the matrix before\n", ""),
+        "wgmma_epilogue.cuh", "        Sink::sync();  // the lanes that share the buffer have loaded the matrix before\n", ""),
     "wgmma_matrix_overwritten_while_it_is_read": (
         "wgmma_staging.cuh", "    ptx::bar_warp_sync(~0u);  // put overwrites what all lanes have loaded\n", ""),
     "wgmma_two_matrices_from_one": (
         "wgmma_epilogue.cuh", "if (is_last(number)) return;", "return;"),
-    "wgmma_matrix_prefetched_beyond_its_rows": (
-        "fused_sum.cuh", "for (int row = lane; row < rows; row += kWarpSize)", "for (int row = lane; row < extent.row; row += kWarpSize)"),
+    "wgmma_matrix_requested_into_a_buffer_in_use": (
+        "wgmma_sink.cuh", "follows_itself = is_ahead || (piece.number == 0", "follows_itself = (piece.number == 0"),
+    "wgmma_matrix_of_the_piece_before": ("wgmma_epilogue.cuh", "piece(i + 1, row, col), true)", "piece(i, row, col), true)"),
+    "wgmma_transposed_matrix_of_the_piece_before": (
+        "wgmma_transposed.cuh", "piece(i + 1, row, col), true)", "piece(i, row, col), true)"),
+    "wgmma_first_matrix_of_other_columns": (
+        "wgmma.cuh", "                             item.n + kConfig.first_col(consumer));\n        }\n        if constexpr (kConfig.ping_pong)",
+        "                             item.n + 8 + kConfig.first_col(consumer));\n        }\n        if constexpr (kConfig.ping_pong)"),
     "wgmma_last_rows_taken_for_whole": (
         "wgmma_sink.cuh", "if (piece.row + WgmmaConfig::kStoreRows <= args_.m &&", "if (piece.row < args_.m &&"),
     "wgmma_rows_off_by_one": (
@@ -503,7 +516,7 @@ MUTANTS = {
     "wgmma_c_loaded_without_transposing": ("wgmma_transposed.cuh", "ptx::ldmatrix_x4_trans(", "ptx::ldmatrix_x4("),
     "wgmma_columns_of_another_warp": ("wgmma_transposed.cuh", "warp() * 16 + this->lane()", "this->lane()"),
     "wgmma_every_warp_stores_rows": (
-        "wgmma_transposed.cuh", ".rows = Staging::rows(i) - Staging::warp() * WgmmaConfig::kStoreRows,",
+        "wgmma_transposed.cuh", ".rows = Staging::rows(number) - Staging::warp() * WgmmaConfig::kStoreRows,",
         ".rows = WgmmaConfig::kStoreRows,"),
     "wgmma_lanes_store_rows_of_the_next_tile": (
         "wgmma_staging.cuh",
@@ -558,7 +571,7 @@ MUTANTS = {
     "wgmma_wide_odd_rows_do_not_go_back": (
         "wgmma_wide.cuh", "return step ^ (goes_ahead() ? 2 : 0);", "return step + (goes_ahead() && step < 2 ? 2 : 0);"),
     "wgmma_wide_c_read_before_it_is_copied": (
-        "wgmma_staging.cuh", "    copy_rows(piece, matrix, ld);\n    sync();\n", "    copy_rows(piece, matrix, ld);\n"),
+        "wgmma_staging.cuh", "    await_own_copy();\n    sync();\n", "    await_own_copy();\n"),
     "wgmma_wide_last_columns_of_half_elements": (
         "wgmma_staging.cuh", "          if constexpr (kElementBytes == 4) {", "          if constexpr (kElementBytes == 8) {"),
     "wgmma_direct_row_beyond_the_edge": (

@@ -16,6 +16,7 @@ HOTGEMM_DEVICE float sqrt_approx(float x) { return std::sqrt(x); }
 HOTGEMM_DEVICE u32 popc_b32(u32 x) { return static_cast<u32>(std::popcount(x)); }
 HOTGEMM_DEVICE float ex2_approx(float x) { return std::exp2(x); }
 HOTGEMM_DEVICE float rcp_approx(float x) { return 1 / x; }
+HOTGEMM_DEVICE float at_least(float x, float least) { return x < least ? least : x; }
 HOTGEMM_DEVICE float erf(float x) { return std::erf(x); }
 HOTGEMM_DEVICE float tanh(float x) { return std::tanh(x); }
 HOTGEMM_DEVICE float add_rn(float a, float b) { return a + b; }
