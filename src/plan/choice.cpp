@@ -37,6 +37,8 @@ constexpr double kMostDecline = 1.15, kMostDeclineOfShort = 1.1;
 /// The time of an anchor relative to the pick of a near record, and of the class's own record, for which the model
 /// expects as much.
 constexpr double kAnchorRegret = 1.02, kEstimateRegret = 1.05;
+/// The least time of another config relative to the pick of the class's own record, which was raced against others.
+constexpr double kLossToTuned = 1.01;
 
 /// The name of a GPU that no record names.
 constexpr const char* kUnknownGpu = "a GPU without records";
@@ -127,19 +129,20 @@ std::vector<Choice> from_neighbours(const Workload& like, const Workload& proble
 }
 
 /// Ranks choices for a long problem with an epilogue. Records tell how fast bare kernels are: a recorded pick is taken
-/// for as fast as the best choice. The model tells what the epilogue adds to each; of a short problem it is too coarse.
-/// The pick of the class's own record stays in front unless another clearly saves time: 4096×24576×1536 with dgelu
-/// takes 1.62 of the bare time by its recorded kernel, which does not hide the epilogue, and 1.17 by another (H200).
+/// for as fast as the best choice, and other configs for slower than the pick of the class's own record, which has been
+/// measured. The model tells what the epilogue adds to each; of a short problem it is too coarse.
 void rank_fused(std::vector<Choice>& choices, const Workload& problem, const DeviceInfo& device) {
   const Workload bare = without_epilogue(problem);
   std::vector<double> bare_us;
   for (const Choice& c : choices) bare_us.push_back(predict_us(c.config, bare, device));
   const double least_us = std::ranges::min(bare_us);
   if (least_us < kShortUs) return;
-  const double regret = choices.front().origin == Origin::tuned ? kEstimateRegret : kAnchorRegret;
+  const bool is_tuned = choices.front().origin == Origin::tuned;
+  const double regret = is_tuned ? kEstimateRegret : kAnchorRegret;
   const auto measured_us = [&](Origin origin, double us) {
     if (origin == Origin::tuned) return least_us;
-    return origin == Origin::nearest ? std::min(us, least_us * regret) : us * regret;
+    const double expected_us = origin == Origin::nearest ? std::min(us, least_us * regret) : us * regret;
+    return is_tuned ? std::max(expected_us, least_us * kLossToTuned) : expected_us;
   };
   std::vector<std::pair<double, Choice>> ranked;
   for (std::size_t i = 0; i < choices.size(); ++i) {
