@@ -61,9 +61,11 @@ class GradientSums {
     sum = ptx::add_rn(sum, value);
   }
 
-  /// Adds the sums to the gradient, whose numbers from `first` to `end` belong to the 16 rows or columns. Called by all
-  /// lanes of a warp.
-  HOTGEMM_DEVICE void add_to(u64 gradient, int first, int end) {
+  /// Adds the sums to the gradient. The rows and columns begin at `begin`; D ends at `end_of_d`. Called by all lanes of
+  /// a warp.
+  HOTGEMM_DEVICE void add_to(u64 gradient, Element2d begin, Element2d end_of_d) {
+    const int first = kBias == Bias::per_row ? begin.row : begin.col;
+    const int end = kBias == Bias::per_row ? end_of_d.row : end_of_d.col;
     const u32 lane = static_cast<u32>(ptx::thread_index()) % 32;
     if constexpr (kFour) {
       const float kept[2] = {exchanged(sums_[0], sums_[2], 16, lane), exchanged(sums_[1], sums_[3], 16, lane)};

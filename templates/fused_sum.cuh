@@ -125,8 +125,7 @@ class FusedSum {
   }
 
   /// Brings the vectors' elements for a tile into L1. Otherwise each part of the tile that is stored first waits for
-  /// them. Called by a warp, before the products of the tile. Rows of matrices are not brought to L2: bulk prefetches
-  /// hold up the copies of the next tiles (docs/notebook/epilogues.md, 11).
+  /// them. Called by a warp, before the products of the tile. Prefetched matrices would hold up copies of operands.
   static HOTGEMM_DEVICE void prefetch(const GemmArgs& gemm, const Source& source, Element2d tile, Element2d extent,
                                       int lane) {
     const EpilogueArgs& epilogue = source.args;
@@ -160,11 +159,7 @@ class FusedSum {
   HOTGEMM_DEVICE void begin_group() const { sums_ = {}; }
   HOTGEMM_DEVICE void begin_pair(int number) const { pair_ = number; }
   HOTGEMM_DEVICE void end_group(const GemmArgs& gemm, Element2d first, Element2d extent) const {
-    if constexpr (kEpilogue.bias_gradient == Bias::per_row) {
-      sums_.add_to(extras_.bias_gradient, first.row, gemm.m);
-    } else if constexpr (kEpilogue.bias_gradient == Bias::per_column) {
-      sums_.add_to(extras_.bias_gradient, first.col, gemm.n);
-    }
+    if constexpr (kHasGradient) sums_.add_to(extras_.bias_gradient, first, {gemm.m, gemm.n});
     if constexpr (kEpilogue.writes_bits())
       bits_.store(epilogue_.auxiliary, epilogue_.ld_auxiliary, first, extent, {gemm.m, gemm.n});
   }
@@ -277,8 +272,7 @@ class FusedSum {
     if (has_both) store_auxiliary(gemm, {other.row, other.col + 1}, second.other);
   }
 
-  /// Stores the bits of two elements. Their values are computed again where they are used: the compiler computes them
-  /// once.
+  /// Stores the bits of two elements. Their values are computed again later, in the code: the compiler does so once.
   template <class AnySum>
   HOTGEMM_DEVICE void store_bits(const GemmArgs& gemm, AnySum low, AnySum high, float c_low, float c_high, Element2d at,
                                  Element2d next) const {

@@ -44,9 +44,8 @@ class WgmmaGemm {
   static constexpr int kInstructions = kConfig.instructions();            // per k-step
   static constexpr int kKSteps = kTileA.k_steps(), kCluster = kConfig.cluster();
 
-  // The number of threads for which one thread arrives at the end of a turn. A warp may be ahead of another warp of its
-  // warpgroup by all products of a k-tile. If one thread arrived for the whole warpgroup, the next turn of this
-  // consumer could begin before its last warp has seen the start of the current one.
+  // One thread of each warp arrives at the end of a turn. A warp may be ahead of another by all products of a k-tile: with
+  // one thread for a warpgroup, a turn could begin before the last warp has seen the start of the one before.
   static constexpr int kTurnThreads = kWarpSize;
 
   using LoadA = typename Parts::LoadA;
@@ -265,18 +264,15 @@ class WgmmaGemm {
         if constexpr (kTraits.counts_rows() && !kConfig.ping_pong) {
           if (item.m + kConfig.first_row(consumer) >= item.group.rows) return pass(cursor, item);
         }
+        const auto row = [&](int above) { return item.m + kConfig.first_row(consumer) + above; };
+        const auto col = [&] { return item.n + kConfig.first_col(consumer); };
         if constexpr (kTraits.is_fused()) {
-          if (warp % 4 == 0)
-            epilogue().prefetch(item.m + kConfig.first_row(consumer), item.n + kConfig.first_col(consumer));
+          if (warp % 4 == 0) epilogue().prefetch(row(0), col());
         }
-        if constexpr (Epilogue::kRequestsAhead) {
-          epilogue().request(item.m + kConfig.first_row(consumer) + warp % 4 * WgmmaConfig::kStoreRows,
-                             item.n + kConfig.first_col(consumer));
-        }
+        if constexpr (Epilogue::kRequestsAhead) epilogue().request(row(warp % 4 * WgmmaConfig::kStoreRows), col());
         if constexpr (kConfig.ping_pong) await_turn(consumer, item);
         multiply(accumulators, cursor, consumer, item);
-        epilogue().store(accumulators, item.m + kConfig.first_row(consumer) + warp % 4 * WgmmaConfig::kStoreRows,
-                         item.n + kConfig.first_col(consumer));
+        epilogue().store(accumulators, row(warp % 4 * WgmmaConfig::kStoreRows), col());
       });
     }
   }

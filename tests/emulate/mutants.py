@@ -482,8 +482,7 @@ MUTANTS = {
     "wgmma_transposed_matrix_of_the_piece_before": (
         "wgmma_transposed.cuh", "piece(i + 1, row, col), true)", "piece(i, row, col), true)"),
     "wgmma_first_matrix_of_other_columns": (
-        "wgmma.cuh", "                             item.n + kConfig.first_col(consumer));\n        }\n        if constexpr (kConfig.ping_pong)",
-        "                             item.n + 8 + kConfig.first_col(consumer));\n        }\n        if constexpr (kConfig.ping_pong)"),
+        "wgmma.cuh", "kStoreRows), col());\n        if constexpr (kConfig.ping_pong)", "kStoreRows), col() + 8);\n        if constexpr (kConfig.ping_pong)"),
     "wgmma_last_rows_taken_for_whole": (
         "wgmma_sink.cuh", "if (piece.row + WgmmaConfig::kStoreRows <= args_.m &&", "if (piece.row < args_.m &&"),
     "wgmma_rows_off_by_one": (
