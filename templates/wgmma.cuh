@@ -44,8 +44,8 @@ class WgmmaGemm {
   static constexpr int kInstructions = kConfig.instructions();            // per k-step
   static constexpr int kKSteps = kTileA.k_steps(), kCluster = kConfig.cluster();
 
-  // One thread of each warp arrives at the end of a turn. A warp may be ahead of another by all products of a k-tile: with
-  // one thread for a warpgroup, a turn could begin before the last warp has seen the start of the one before.
+  // One thread of each warp arrives at the end of a turn. A warp may be ahead of another by all products of a k-tile.
+  // With one thread for a warpgroup, a turn could begin before the last warp has seen the start of the one before.
   static constexpr int kTurnThreads = kWarpSize;
 
   using LoadA = typename Parts::LoadA;
