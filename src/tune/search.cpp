@@ -64,8 +64,7 @@ class Search : SearchRaces {
  private:
   void check() {
     const bool has_deadline = options_.deadline != Clock::time_point::max();
-    std::vector<RowLaunch> entries = alive();
-    if (options_.trusts_vetted) std::erase_if(entries, [&](const RowLaunch& e) { return is_vetted(row(e)); });
+    const std::vector<RowLaunch> entries = alive();
     if (has_deadline) {
       const Clock::time_point now = Clock::now(), until = now + (options_.deadline - now) / 2;  // the rest is for races
       for (const RowLaunch& entry : entries) {
@@ -87,11 +86,6 @@ class Search : SearchRaces {
     for (std::size_t i = 0; i < entries.size(); ++i) {
       if (!verdicts[i].is_sound()) end_row(row(entries[i]), verdicts[i].stage, verdicts[i].reason);
     }
-  }
-
-  bool is_vetted(const Candidate& c) const {
-    const Environment where = environment();
-    return engine_.vetted.knows({kernel_digest(*c.cubin), where.gpu, where.driver});
   }
 
   static bool is_late(Clock::time_point deadline) { return Clock::now() >= deadline; }

@@ -52,9 +52,6 @@ struct SearchOptions {
   /// False: each config is timed in its usual raster only, and programmatically in that. A search takes most of its
   /// time for rasters.
   bool with_rasters = true;
-  /// True: kernels that are vetted, because they were exact for another problem, are not checked before they are timed.
-  /// The pick is checked in any case.
-  bool trusts_vetted = false;
   int final_races = 3;  ///< the most races of `rounds` rounds for the final comparison
   bool with_baseline = false;
   CublasScope cublas = CublasScope::none;  ///< what the pick is compared with at the end, for the record

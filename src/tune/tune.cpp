@@ -219,7 +219,6 @@ TuneOutcome tune_beside_work(DeviceState& device, const Workload& asked, const T
   SearchOptions how = search_options(options);
   how.budget_s = kDay;
   how.with_rasters = false;
-  how.trusts_vetted = true;
   how.final_races = 1;
   how.scratch_bytes = scratch_limit(options, free);
   OperandPool::check_fits(problem, options.scratch_bytes, free, options.scratch_share);

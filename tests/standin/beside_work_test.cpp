@@ -111,11 +111,11 @@ TEST_F(BesideWorkTest, InThisProcessTheVettedAreFoundAmongAll) {
   };
   vet(12, 17);
   tune(problem, true);
-  EXPECT_EQ(gpu_.entries_raced.front(), 6u) << "the estimate's and five others";
-  gpu_.entries_raced.clear();
+  EXPECT_EQ(gpu_.checked.size(), 7u) << "the estimate's, five others, and the pick again";
+  gpu_.checked.clear();
   vet(1, 20);
   tune(problem, true);
-  EXPECT_EQ(gpu_.entries_raced.front(), 10u) << "ten of twenty";
+  EXPECT_EQ(gpu_.checked.size(), 11u) << "ten of twenty, and the pick again";
 }
 
 TEST_F(BesideWorkTest, ADisturbedFinalIsNoticed) {

@@ -117,26 +117,6 @@ TEST_F(SearchTest, AWinnerThatIsWrongAfterAllIsReplaced) {
   EXPECT_EQ(outcome.candidates.back().reason, "wrong: 2 of 9 elements");
 }
 
-TEST_F(SearchTest, KernelsThatAreVettedAreCheckedOnlyIfTheyArePicked) {
-  const std::vector<Candidate> rows = candidates(4);
-  std::vector<std::string> checked;
-  gpu_.verdict = [&](const Trial& t, unsigned) {
-    checked.push_back(to_string(t.config));
-    return Verdict{};
-  };
-  gpu_.us = [&](const Trial& t) { return t.config == rows[2].config ? 80.0 : 100.0; };
-  options_.trusts_vetted = true;
-  search(rows);
-  EXPECT_EQ(checked.size(), rows.size() + 1) << "nothing was vetted before";
-  checked.clear();
-  search(rows);
-  EXPECT_THAT(checked, testing::ElementsAre(name(rows[2])));
-  checked.clear();
-  options_.trusts_vetted = false;
-  search(rows);
-  EXPECT_EQ(checked.size(), rows.size() + 1);
-}
-
 TEST_F(SearchTest, WhatEndsInTheFinalIsNotPickedByItsEarlierSamples) {
   const std::vector<Candidate> rows = candidates(4);
   gpu_.us = [&](const Trial& t) { return t.config == rows[2].config ? 80.0 : t.config == rows[1].config ? 90 : 100; };
