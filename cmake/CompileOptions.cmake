@@ -79,10 +79,13 @@ function(hotgemm_compile_options target)
   endif()
 endfunction()
 
-# For what uses the library: optimising instrumented code takes as long as all the rest of a compilation.
-function(hotgemm_unoptimised_under_sanitizers target)
+# For what uses the library, in Debug builds and under sanitizers: optimising it takes as long as all the rest of its
+# compilation. The library is optimised there, because most of the time of the tests goes into it.
+function(hotgemm_unoptimised_in_debug target)
   if(hotgemm_sanitized)
     target_compile_options(${target} PRIVATE -O0)
+  else()
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Debug>:-O0>)
   endif()
 endfunction()
 
