@@ -178,6 +178,12 @@ double repeated_us(const KernelConfig& config, const Workload& problem, const De
   return wgmma != nullptr ? wgmma_repeated_us(*wgmma, problem, device, model) : 0;
 }
 
+double beyond_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device,
+                 const WgmmaModel& model) {
+  const auto* wgmma = std::get_if<WgmmaConfig>(&config);
+  return wgmma != nullptr ? wgmma_beyond_us(*wgmma, problem, device, model) : 0;
+}
+
 int best_splits(const KernelConfig& config, const Workload& problem, const DeviceInfo& device, int resident,
                 const WgmmaModel& model = {}) {
   const auto* wgmma = std::get_if<WgmmaConfig>(&config);
@@ -194,12 +200,15 @@ double repack_us(const KernelConfig& config, const Workload& problem, const Devi
   return kRepackUs + moved / (device.dram_gbps * 1e3 * (transposes ? kTransposeShare : kRepackShare));
 }
 
-/// The share of the shorter of two times, that of the SMs and that of DRAM, that the longer one does not hide. `sum_us`
-/// is the time in which blocks add parts of a sum.
+/// The share of the shorter of two times, that of the SMs and that of DRAM, that the longer one does not hide.
+/// `shorter_us` is the shorter time, `sum_us` the time in which blocks add parts of a sum.
 double unhidden_share(const KernelConfig& config, const Workload& problem, const DeviceInfo& device, int resident,
-                      double sum_us) {
-  if (sum_us > 0) return 0.45;  // parts of a divided k are short
+                      double shorter_us, double sum_us) {
   constexpr double kLeast = 0.1;
+  if (sum_us > 0) {  // parts of a divided k are short: most of what is not hidden is their start
+    constexpr double kShare = 0.45, kLongestUs = 12;
+    return kLeast + (kShare - kLeast) * kLongestUs / std::max(shorter_us, kLongestUs);
+  }
   if (std::holds_alternative<WgmmaConfig>(config)) return kLeast;  // as fitted: most blocks stay, and load ahead
   // Blocks that start together load together, and store together: 65536×64×64 takes 9.4 µs on an H200.
   const LaunchShape shape = launch_shape(config, traits_of(problem));
@@ -247,9 +256,10 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
                         m * static_cast<double>(columns_of_d(asked)) * size_bytes(problem.types.d) * matrices);
   const double dram_us =
       bytes / (device.dram_gbps * 0.85e3 * read_share(config)) + repeated_us(config, problem, device, model);
-  const double unhidden = unhidden_share(config, problem, device, resident, sum_us);
-  return std::max(sm_us, dram_us) + sum_us + kLaunchUs + unhidden * std::min(sm_us, dram_us) +
-         repack_us(config, asked, device);
+  const double shorter_us = std::min(sm_us, dram_us);
+  const double unhidden = unhidden_share(config, problem, device, resident, shorter_us, sum_us);
+  return std::max(sm_us, dram_us) + sum_us + kLaunchUs + unhidden * shorter_us +
+         beyond_us(config, problem, device, model) + repack_us(config, asked, device);
 }
 
 /// default_launch for such a GPU.

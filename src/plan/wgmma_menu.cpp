@@ -129,13 +129,17 @@ constexpr WgmmaTiles kSplitAnchors[] = {
     {Schedule::one_tile,         2, 128,  64, 128, 32},
     {Schedule::one_tile_split_n, 2,  64, 128, 128, 64},
     {Schedule::cooperative,      1,  64,  64, 256, 64},
-    {Schedule::cooperative,      2, 128, 128, 256, 128},
+    {Schedule::cooperative,      2, 128, 128, 256, 64},
     {Schedule::cooperative,      2, 256, 128, 128, 64},
 };
 /// Anchors in pairs of blocks that share B, of which an SM holds two blocks: one loads while the other waits. For operands
 /// that L2 does not hold.
 constexpr WgmmaTiles kPairedSplitAnchors[] = {
     {Schedule::one_tile,         2, 128,  96,  96, 32},
+};
+/// Anchors in pairs of blocks that share A, for one row of tiles and a k so long that L2 does not hold the operands.
+constexpr WgmmaTiles kSharedSplitAnchors[] = {
+    {Schedule::one_tile,         1,  64, 128, 128, 64},
 };
 // clang-format on
 
@@ -177,8 +181,8 @@ constexpr bool are_legal(const auto& lines) {
 }
 static_assert(are_legal(kWgmmaTiles) && are_legal(kTransposedTiles) && are_legal(kWgmmaAnchors) &&
                   are_legal(kPairedAnchors) && are_legal(kSharedAnchors) && are_legal(kSplitTiles) &&
-                  are_legal(kSplitAnchors) && are_legal(kPairedSplitAnchors) && are_legal(kThreadTiles) &&
-                  are_legal(kThreadAnchors),
+                  are_legal(kSplitAnchors) && are_legal(kPairedSplitAnchors) && are_legal(kSharedSplitAnchors) &&
+                  are_legal(kThreadTiles) && are_legal(kThreadAnchors),
               "a tile of this menu is legal for no problem: see is_legal in templates/shared/wgmma_config.hpp");
 
 /// The largest number of stages that fits into shared memory; 0 if `config` is illegal with any number.
@@ -338,6 +342,14 @@ std::vector<WgmmaConfig> wgmma_anchors(const GemmTraits& traits) {
       config.split_k = true;
       config.blocks_per_sm = 2;
       config.cluster_m = 2;
+      anchors.push_back(with_stages(config, traits));
+    });
+  }
+  for (const WgmmaTiles& tiles : kSharedSplitAnchors) {
+    for_each_tile(tiles, [&](WgmmaConfig config) {
+      config.split_k = true;
+      config.block_k = 128;
+      config.cluster_n = 2;
       anchors.push_back(with_stages(config, traits));
     });
   }

@@ -139,6 +139,17 @@ double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue
          copies * pieces * model.matrix_cycles + model.epilogue_cycles + (c.transposed ? model.exchange_cycles : 0);
 }
 
+/// Bytes of a row of A, and of a column of B, of all products of a batch.
+double row_bytes(const Workload& p) {
+  return static_cast<double>(p.k) * size_bytes(p.types.a) * static_cast<double>(p.batch);
+}
+
+/// The share of the operands that L2 does not hold.
+double missed_share(const Workload& p, const DeviceInfo& device) {
+  const double all = static_cast<double>(p.m + p.n) * row_bytes(p);
+  return std::max(0.0, 1 - static_cast<double>(device.l2_bytes) / std::max(all, 1.0));
+}
+
 }  // namespace
 
 double wgmma_compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident,
@@ -178,10 +189,24 @@ double wgmma_reduce_us(const WgmmaConfig& c, const Workload& problem, const Devi
 double wgmma_repeated_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device,
                          const WgmmaModel& model) {
   if (!c.split_k) return 0;
-  const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
+  const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n);
   const double groups_m = ceil_div(m, c.block_m * c.cluster_m), groups_n = ceil_div(n, c.block_n * c.cluster_n);
-  return (m * (groups_n - 1) + n * (groups_m - 1)) * k * size_bytes(problem.types.a) *
-         static_cast<double>(problem.batch) / model.repeated_bytes / device.clock_mhz;
+  const double repeated = (m * (groups_n - 1) + n * (groups_m - 1)) * row_bytes(problem);
+  const bool drifts = c.cluster() == 1 && groups_m * groups_n > 1;
+  const double lost = drifts ? (m + n) * row_bytes(problem) * missed_share(problem, device) : 0;
+  return (repeated / model.repeated_bytes + lost / model.drift_bytes) / device.clock_mhz;
+}
+
+double wgmma_beyond_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device,
+                       const WgmmaModel& model) {
+  if (!c.split_k) return 0;
+  const GemmTraits traits = traits_of(problem);
+  const auto beyond = [](std::int64_t extent, int tile) {
+    return ceil_div(static_cast<double>(extent), tile) * tile - static_cast<double>(extent);
+  };
+  const double columns = (c.a_tile(traits).k_major ? 0 : beyond(problem.m, c.block_m * c.cluster_m)) +
+                         (c.b_tile(traits).k_major ? 0 : beyond(problem.n, c.block_n * c.cluster_n));
+  return columns * row_bytes(problem) * missed_share(problem, device) / model.beyond_bytes / device.clock_mhz;
 }
 
 std::vector<int> wgmma_splits(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device) {

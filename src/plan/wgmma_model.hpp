@@ -49,6 +49,8 @@ struct WgmmaModel {
   double slot_bytes = 21;         ///< rate of writing a slot, and of reading as much
   double arrive_cycles = 3200;    ///< from the last store of a slot to the first load of another block
   double repeated_bytes = 11000;  ///< rate of reading operands again, for all SMs together
+  double drift_bytes = 8000;      ///< the same for operands beyond L2, in addition, if no clusters keep blocks together
+  double beyond_bytes = 1000;     ///< the same for boxes beyond an edge of an operand that lies along m or n
 };
 
 /// A constant by its name. To add one, add a member to WgmmaModel and a row here.
@@ -91,6 +93,8 @@ inline constexpr WgmmaConstant kWgmmaConstants[] = {
     {"slot_bytes", &WgmmaModel::slot_bytes},
     {"arrive_cycles", &WgmmaModel::arrive_cycles},
     {"repeated_bytes", &WgmmaModel::repeated_bytes},
+    {"drift_bytes", &WgmmaModel::drift_bytes},
+    {"beyond_bytes", &WgmmaModel::beyond_bytes},
 };
 static_assert(std::size(kWgmmaConstants) * sizeof(double) == sizeof(WgmmaModel), "each member has a row");
 
@@ -107,9 +111,15 @@ double wgmma_reduce_us(const WgmmaConfig& config, const Workload& problem, const
                        int splits, const WgmmaModel& model = {});
 
 /// The predicted microseconds that DRAM loses while tiles read operands that other tiles have read, too; the blocks of
-/// a cluster read them once. 0 for a config whose blocks do not divide k.
+/// a cluster read them once. Blocks without clusters drift apart, so that L2 has lost a part of what a neighbour has
+/// read. 0 for a config whose blocks do not divide k.
 double wgmma_repeated_us(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device,
                          const WgmmaModel& model = {});
+
+/// The predicted microseconds for boxes beyond the edges of operands that L2 does not hold. They hold nothing, but take
+/// long where an operand lies along m or n. 0 for a config whose blocks do not divide k.
+double wgmma_beyond_us(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device,
+                       const WgmmaModel& model = {});
 
 /// The numbers of parts to try for a config whose blocks divide k: the most for which all blocks run at once and have
 /// products, then fewer in growing steps. {1} for another config.

@@ -51,6 +51,31 @@ TEST(WgmmaModel, PredictsSomethingForEveryConfig) {
   }
 }
 
+// Measured with 64×960×124352: 79 and 64 µs for 64×128 without and with pairs of blocks (docs/notebook/deepk.md).
+TEST(WgmmaModel, BlocksWithoutClustersDriftApartInALongK) {
+  const WgmmaConfig alone{.block_m = 64, .block_n = 128, .consumers = 1, .stages = 9, .split_k = true};
+  const WgmmaConfig pair = with_cluster(alone, 1, 2);
+  const auto lost = [&](const WgmmaConfig& config, const Workload& problem) {
+    return wgmma_repeated_us(config, problem, h200());
+  };
+  const Workload in_l2 = sized(64, 960, 4096), beyond_l2 = sized(64, 960, 124352), one_tile = sized(64, 128, 1000000);
+  EXPECT_LT(lost(alone, in_l2) - lost(pair, in_l2), 0.5);
+  EXPECT_GT(lost(alone, beyond_l2) - lost(pair, beyond_l2), 10);
+  EXPECT_EQ(lost(alone, one_tile), 0) << "nothing is read twice";
+}
+
+// Measured with 960×288×100672 nn: 156 and 103 µs for tiles of 192 and of 96 columns.
+TEST(WgmmaModel, BoxesBeyondAnEdgeTakeTimeInALongK) {
+  const WgmmaConfig wide{.block_m = 128, .block_n = 192, .stages = 5, .cluster_m = 2, .split_k = true};
+  const auto lost = [&](std::int64_t n, Op op_b) {
+    const Workload problem({.m = 1024, .n = n, .k = 100672, .op_b = op_b});
+    return wgmma_beyond_us(wide, problem, h200());
+  };
+  EXPECT_GT(lost(288, Op::n), 5);
+  EXPECT_EQ(lost(288, Op::t), 0) << "B lies along k";
+  EXPECT_EQ(lost(384, Op::n), 0) << "no box is beyond the edge";
+}
+
 TEST(WgmmaModel, MoreWorkIsNotPredictedFaster) {
   const std::vector<WgmmaConfig> menu = wgmma_menu(GemmTraits{.op_b = Op::t});
   for (std::size_t i = 0; i < menu.size(); i += 7) {
