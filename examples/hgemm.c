@@ -2,6 +2,9 @@
  * C = A * B^T in f16 on the GPU, in C, with memory from the CUDA runtime.
  *
  *   cc hgemm.c $(pkg-config --cflags --libs hotgemm) -I/usr/local/cuda/include -L/usr/local/cuda/lib64 -lcudart
+ *
+ * Without a toolkit, with the wheels that the build of hotgemm got: CUDA=build/cuda-wheels/nvidia/cu13
+ *   cc hgemm.c $(pkg-config --cflags --libs hotgemm) -I$CUDA/include $CUDA/lib/libcudart.so.13 -Wl,-rpath,$CUDA/lib
  */
 
 #include <hotgemm/hotgemm.h>
