@@ -16,6 +16,6 @@ add_custom_command(
   POST_BUILD
   COMMAND ${CMAKE_COMMAND} -E rm -rf ${HOTGEMM_PAGES_DIR}
   # The presets give the options of sanitizers to tests only.
-  COMMAND ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 $<TARGET_FILE:hotgemm_command> pages ${HOTGEMM_PAGES_DIR}
-          ${compress}
+  COMMAND ${CMAKE_COMMAND} -E env ASAN_OPTIONS=detect_leaks=0 ${CMAKE_CROSSCOMPILING_EMULATOR}
+          $<TARGET_FILE:hotgemm_command> pages ${HOTGEMM_PAGES_DIR} ${compress}
   VERBATIM)

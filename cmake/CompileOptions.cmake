@@ -56,6 +56,8 @@ if(HOTGEMM_SANITIZE)
 endif()
 
 function(hotgemm_compile_options target)
+  # Without fused multiply-adds the model predicts the same to the last bit on every machine, so that ties break alike.
+  target_compile_options(${target} PRIVATE -ffp-contract=off)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wno-missing-field-initializers
                                            $<$<BOOL:${HOTGEMM_WERROR}>:-Werror;${hotgemm_not_errors}>)
   set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
