@@ -1,8 +1,7 @@
 #include "config/shapes_csv.hpp"
 
+#include "base/bad_argument.hpp"
 #include "config/spelling.hpp"
-
-#include <hotgemm/error.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -13,8 +12,6 @@ namespace hotgemm {
 namespace {
 
 constexpr std::string_view kOrder[] = {"m", "n", "k", "layout", "type"};
-
-[[noreturn]] void bad(const std::string& message) { throw Error(ErrorCode::invalid_argument, message); }
 
 std::string trimmed(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r";
@@ -38,7 +35,7 @@ std::vector<std::string> cells_of(std::string_view line) {
       cells.back() += line[i];
     }
   }
-  if (is_quoted) bad("a double quote is not closed");
+  if (is_quoted) bad_argument("a double quote is not closed");
   for (std::string& cell : cells) cell = trimmed(cell);
   return cells;
 }
@@ -69,7 +66,7 @@ void ShapesCsv::name_columns(const std::vector<std::string>& cells) {
   const auto has = [&](std::string_view name) { return std::ranges::find(columns_, name) != columns_.end(); };
   if (has("problem")) return;
   for (const std::string_view name : kOrder) {
-    if (!has(name)) bad("no column is named " + std::string(name) + ", and none problem");
+    if (!has(name)) bad_argument("no column is named " + std::string(name) + ", and none problem");
   }
 }
 
@@ -82,7 +79,7 @@ std::string ShapesCsv::problem(std::string_view line) {
   }
   if (columns_.empty()) return joined(cells);
   if (cells.size() != columns_.size()) {
-    bad(std::to_string(cells.size()) + " cells under " + std::to_string(columns_.size()) + " columns");
+    bad_argument(std::to_string(cells.size()) + " cells under " + std::to_string(columns_.size()) + " columns");
   }
   std::map<std::string, std::string> values;
   for (std::size_t i = 0; i < cells.size(); ++i) values[columns_[i]] = cells[i];

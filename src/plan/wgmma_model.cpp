@@ -127,9 +127,8 @@ double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue
   const double columns = epilogue.columns_of_d(c.block_n), elements = c.block_m * columns;
   const double bytes = elements * size_bytes(t.element_d) * (1 + (t.reads_c ? 1 : 0) + work.matrices);
   const double share = std::min(1.0, warpgroups / 2);
-  // The warps of one warpgroup are alone on their schedulers and wait for each result. Those of a transposed config
-  // compute more places. Both measured with dGELU (docs/notebook/epilogues.md, 11).
-  const double slots = model.fused_slots * share * (share < 1 ? 0.7 : 1) / (c.transposed ? 1.3 : 1);
+  const double slots =
+      model.fused_slots * share * (share < 1 ? model.lone_slots : 1) * (c.transposed ? model.transposed_slots : 1);
   GemmTraits fused = t;
   fused.epilogue = epilogue;
   const double copies = c.copies_matrices(fused) ? work.matrices_read : 0;

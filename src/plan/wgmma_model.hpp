@@ -44,6 +44,8 @@ struct WgmmaModel {
   double exchange_cycles = 150;       ///< the same, in addition, if the warps of a consumer exchange elements
   double matrix_cycles = 500;         ///< from the copies of a piece of another matrix than D to its use
   double fused_slots = 100;           ///< instructions of an epilogue in a clock, of all lanes of two warpgroups
+  double lone_slots = 0.7;            ///< their share for one warpgroup, whose warps are alone on their schedulers
+  double transposed_slots = 0.77;     ///< their share for a transposed config, which computes more places
 
   // The sum of the parts of a divided k (templates/wgmma_split.cuh).
   double slot_bytes = 21;         ///< rate of writing a slot, and of reading as much
@@ -90,6 +92,8 @@ inline constexpr WgmmaConstant kWgmmaConstants[] = {
     {"exchange_cycles", &WgmmaModel::exchange_cycles},
     {"matrix_cycles", &WgmmaModel::matrix_cycles},
     {"fused_slots", &WgmmaModel::fused_slots},
+    {"lone_slots", &WgmmaModel::lone_slots},
+    {"transposed_slots", &WgmmaModel::transposed_slots},
     {"slot_bytes", &WgmmaModel::slot_bytes},
     {"arrive_cycles", &WgmmaModel::arrive_cycles},
     {"repeated_bytes", &WgmmaModel::repeated_bytes},

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <hotgemm/error.hpp>
+
+#include <string>
+
+namespace hotgemm {
+
+/// Throws invalid_argument. `message` names the argument and what is wrong with it.
+[[noreturn]] inline void bad_argument(const std::string& message) { throw Error(ErrorCode::invalid_argument, message); }
+
+}  // namespace hotgemm
