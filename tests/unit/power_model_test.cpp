@@ -35,6 +35,19 @@ constexpr Measured k8192[] = {{"wgmma_m128_n112_k64_c2_sn0_pp1_o0_s7_cm1_cn1_b1"
                               {"wgmma_m256_n128_k64_c2_sn0_pp0_o0_s4_cm1_cn2_b1", 641, 645},
                               {"wgmma_m256_n192_k64_c2_sn0_pp0_o0_s3_cm1_cn1_b1", 623, 650}};
 
+// 2048×7168×18432 and 4352×5376×3648: the fastest alone, and others that save bytes or clocks.
+constexpr Measured kLongK[] = {{"wgmma_m128_n176_k64_c2_sn0_pp1_o0_s5_cm2_cn1_b1", 689.5, 675.3},
+                               {"wgmma_m128_n128_k64_c2_sn0_pp1_o0_s6_cm1_cn1_b1", 677.2, 651.1},
+                               {"wgmma_m128_n224_k64_c2_sn0_pp0_o0_s4_cm2_cn1_b1", 665.7, 676.7},
+                               {"wgmma_m192_n208_k64_c2_sn1_pp0_o0_s4_cm1_cn2_b1", 639.0, 634.0},
+                               {"wgmma_m256_n160_k64_c2_sn1_pp0_o0_s4_cm1_cn1_b1", 623.3, 651.0}};
+constexpr Measured kShortK[] = {{"wgmma_m128_n128_k64_c2_sn0_pp1_o0_s6_cm1_cn1_b1", 661.9, 636.9},
+                                {"wgmma_m128_n200_k64_c2_sn0_pp1_o0_s5_cm1_cn1_b1", 658.8, 646.4},
+                                {"wgmma_m200_n128_k64_c2_sn0_pp1_o0_s5_cm1_cn1_b1_t1", 653.0, 647.9},
+                                {"wgmma_m256_n176_k64_c2_sn0_pp0_o0_s3_cm1_cn1_b1", 635.5, 641.4},
+                                {"wgmma_m192_n192_k64_c3_sn0_pp0_o0_s4_cm1_cn1_b1", 627.3, 628.8},
+                                {"wgmma_m256_n192_k64_c2_sn0_pp0_o0_s3_cm1_cn1_b1", 583.3, 626.1}};
+
 Workload cube(std::int64_t size) { return Workload(Problem{.m = size, .n = size, .k = size, .op_b = Op::t}); }
 
 std::vector<PowerCandidate> candidates_of(std::span<const Measured> rows, const Workload& problem) {
@@ -52,6 +65,20 @@ TEST(PowerModelTest, MeetsTheRatesOfKernelsThatRanAlone) {
   };
   expect_close(k4096, 4096);
   expect_close(k8192, 8192);
+}
+
+TEST(PowerModelTest, ThePickLosesLittleUnderTheCap) {
+  const auto share_of_best = [](std::span<const Measured> rows, const Workload& problem) {
+    double best = 0;
+    for (const Measured& row : rows) best = std::max(best, row.alone);
+    return rows[best_under_power_cap(candidates_of(rows, problem), 1).front()].alone / best;
+  };
+  const Workload long_k({.m = 2048, .n = 7168, .k = 18432, .op_b = Op::t});
+  const Workload short_k({.m = 4352, .n = 5376, .k = 3648, .op_b = Op::t});
+  EXPECT_GT(share_of_best(k4096, cube(4096)), 0.995);
+  EXPECT_GT(share_of_best(k8192, cube(8192)), 0.995);
+  EXPECT_GT(share_of_best(kLongK, long_k), 0.99);  // 0.937 if bytes cost 35 pJ
+  EXPECT_GT(share_of_best(kShortK, short_k), 0.985);
 }
 
 TEST(PowerModelTest, BelowTheCapBytesCostMoreJoulesThanClocks) {
