@@ -31,8 +31,9 @@ function(hotgemm_link_templates directory)
 endfunction()
 
 # hotgemm_emulated_kernel_options(<target> <templates>): for targets that include kernels. They are optimised in every
-# build type, because they take most of the run time; with sanitizers less, because they take long to compile. They use
-# fused multiply-adds, because a GPU computes a*b+c with them.
+# build type, because they take most of the run time; less in Debug builds and under sanitizers, because they take most of
+# the compile time, too. They use fused multiply-adds, because a GPU computes a*b+c with them. GCC fuses only with
+# expensive optimisations.
 function(hotgemm_emulated_kernel_options target templates)
   hotgemm_compile_options(${target})
   if(HOTGEMM_SANITIZE)
@@ -40,10 +41,13 @@ function(hotgemm_emulated_kernel_options target templates)
     set(level -O1 -fno-sanitize=address)
   else()
     set(level -O2)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      set(level "$<IF:$<CONFIG:Debug>,-O1;-fexpensive-optimizations;-fno-stack-protector,-O2>")
+    endif()
   endif()
   # Templates get warnings where they are compiled for a GPU. A host compiler does not know #pragma unroll, or that it
   # uses a variable.
-  target_compile_options(${target} PRIVATE ${level} -ffp-contract=fast -Wno-conversion -Wno-unknown-pragmas
+  target_compile_options(${target} PRIVATE "${level}" -ffp-contract=fast -Wno-conversion -Wno-unknown-pragmas
                                            -Wno-unused-variable)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     target_compile_options(${target} PRIVATE -mfma)

@@ -115,8 +115,8 @@ double wgmma_reduce_us(const WgmmaConfig& config, const Workload& problem, const
                        int splits, const WgmmaModel& model = {});
 
 /// The predicted microseconds that DRAM loses while tiles read operands that other tiles have read, too; the blocks of
-/// a cluster read them once. Blocks without clusters drift apart, so that L2 has lost a part of what a neighbour has
-/// read. 0 for a config whose blocks do not divide k.
+/// a cluster read them once. Blocks without clusters drift apart, and lose time for all bytes of operands beyond L2: so
+/// it was fitted, for operands that no neighbour reads, too. 0 for a config whose blocks do not divide k.
 double wgmma_repeated_us(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device,
                          const WgmmaModel& model = {});
 

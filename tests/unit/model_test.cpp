@@ -2,12 +2,14 @@
 
 #include "config/launch_shape.hpp"
 #include "config/traits.hpp"
+#include "plan/candidates.hpp"
 #include "unit/plan_fixture.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -124,6 +126,18 @@ TEST(Model, PrefersTensorCoresAndTilesThatFit) {
     narrow.hints.align_a = 8;
     EXPECT_EQ(family_of(best(narrow)).name, "mma") << "tensor maps need 16 bytes";
   }
+}
+
+// Timed on an H200: 64, 155 and 303 µs, where the picks of before took 100, 217 and 420 (docs/notebook/deepk.md, 8).
+TEST(Model, ALongKIsDividedAmongPairsOfBlocks) {
+  const auto pick = [](std::int64_t m, std::int64_t n, std::int64_t k, Op op_a, Op op_b) {
+    const Workload problem({.m = m, .n = n, .k = k, .op_a = op_a, .op_b = op_b});
+    const DeviceInfo device = nominal_device("sm_90a");
+    return to_string(rank(anchors(problem, arch_limits(device.arch)), problem, device).front());
+  };
+  EXPECT_EQ(pick(64, 960, 124352, Op::t, Op::n), "wgmma_m64_n128_k128_c1_sn0_pp0_o1_s4_cm1_cn2_b1_sk1");
+  EXPECT_EQ(pick(672, 576, 126656, Op::t, Op::t), "wgmma_m128_n192_k64_c2_sn0_pp0_o0_s5_cm2_cn1_b1_sk1");
+  EXPECT_EQ(pick(992, 928, 112384, Op::n, Op::t), "wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm2_cn1_b1_sk1");
 }
 
 TEST(Model, BlocksThatStartTogetherDoNotHideTheirLoads) {

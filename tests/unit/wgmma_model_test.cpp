@@ -64,7 +64,8 @@ TEST(WgmmaModel, BlocksWithoutClustersDriftApartInALongK) {
   EXPECT_EQ(lost(alone, one_tile), 0) << "nothing is read twice";
 }
 
-// Measured with 960×288×100672 nn: 156 and 103 µs for tiles of 192 and of 96 columns.
+// 960×288×100672 nn takes 158 µs by tiles of 192 columns and 103 by tiles of 96 (docs/notebook/deepk.md, 8). Here m is
+// 1024, so that only B has an edge.
 TEST(WgmmaModel, BoxesBeyondAnEdgeTakeTimeInALongK) {
   const WgmmaConfig wide{.block_m = 128, .block_n = 192, .stages = 5, .cluster_m = 2, .split_k = true};
   const auto lost = [&](std::int64_t n, Op op_b) {
