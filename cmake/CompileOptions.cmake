@@ -107,8 +107,8 @@ function(hotgemm_join_sources target groups)
   target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # each joined source looks like a header
 endfunction()
 
-# For the library, under sanitizers or with HOTGEMM_JOIN_LIBRARY. Other builds compile each file alone, so that a missing
-# include is found; lint.includes looks for it where they are joined.
+# For the library, under sanitizers or with HOTGEMM_JOIN_LIBRARY, as packages are. Other builds compile each file alone, so
+# that a missing include is found; lint.includes looks for it where they are joined.
 function(hotgemm_join_library target groups)
   if(hotgemm_sanitized OR HOTGEMM_JOIN_LIBRARY)
     hotgemm_join_sources(${target} ${groups})
