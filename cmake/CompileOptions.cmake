@@ -104,7 +104,8 @@ function(hotgemm_join_sources target groups)
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP group_${group})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  target_compile_options(${target} PRIVATE -Wno-subobject-linkage)  # each joined source looks like a header
+  # Each joined source looks like a header.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endfunction()
 
 # For the library, under sanitizers or with HOTGEMM_JOIN_LIBRARY, as packages are. Other builds compile each file alone, so
