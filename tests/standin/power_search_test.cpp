@@ -103,7 +103,7 @@ class ModelledSearchTest : public PowerSearchTest {
   ModelledSearchTest() {
     options_.with_blocks = false;
     gpu_.power_binds = true;
-    rows_ = candidates(80);
+    rows_ = candidates(160);  // so many that there is a small tile, which moves twice the bytes of the largest
     const auto bytes = [&](const Candidate& c) { return moved_bytes_per_flop(c.config, problem_); };
     std::ranges::stable_sort(rows_, std::greater(), bytes);
   }
