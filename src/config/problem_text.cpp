@@ -1,6 +1,6 @@
 #include "config/problem_text.hpp"
 
-#include "base/bad_argument.hpp"
+#include "base/refuse.hpp"
 #include "base/text.hpp"
 #include "config/function_source.hpp"
 #include "config/gate_names.hpp"
@@ -81,8 +81,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 /// "4" and "4,word": the number, and the word or an empty view.
 std::pair<std::int64_t, std::string_view> number_and_word(std::string_view text, std::string_view key) {
   const std::vector<std::string_view> parts = split(text, ',');
-  if (parts.size() > 2)
-    bad_argument(std::string(key) + " is " + in_quotes(text) + ": expected a number and at most one word");
+  if (parts.size() > 2) refuse(std::string(key) + " is " + in_quotes(text) + ": more than a number and a word");
   return {parse_size(parts[0], key), parts.size() == 2 ? parts[1] : std::string_view()};
 }
 
@@ -96,8 +95,7 @@ void parse_groups(std::string_view text, Problem& problem) {
   const auto [count, kind] = number_and_word(text, "groups");
   problem.groups = count;
   problem.group_kind = kind.empty() ? GroupKind::rows : parse_enum<GroupKind>(kind, "the kind of groups");
-  if (problem.group_kind == GroupKind::none)
-    bad_argument("groups is " + in_quotes(text) + ": expected rows, masked or k");
+  if (problem.group_kind == GroupKind::none) refuse("groups is " + in_quotes(text) + ": expected rows, masked or k");
 }
 
 struct EpilogueFlag {
@@ -171,7 +169,7 @@ Epilogue parse_epilogue(std::string_view text) {
   const std::vector<std::string_view> words = split(std::string_view(plain).substr(1), '+');
   for (const std::string_view word : words) parse_epilogue_word(word, epilogue);
   if (split(epilogue_text(epilogue), '+').size() != words.size() || epilogue == Epilogue{}) {
-    bad_argument("epilogue is " + in_quotes(text) + ": a word stands twice, contradicts another, or is none");
+    refuse("epilogue is " + in_quotes(text) + ": a word stands twice, contradicts another, or is none");
   }
   return epilogue;
 }
@@ -195,18 +193,17 @@ double parse_us(Value text) {
   double us = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), us);
   if (error != std::errc() || end != text.data() + text.size() || !(us > 0) || us > 1e15)
-    bad_argument("us is " + in_quotes(text) + ": expected microseconds, as in 211.5");
+    refuse("us is " + in_quotes(text) + ": expected microseconds, as in 211.5");
   return us;
 }
 
 void parse_beta(Value text, Line& line) {
-  if (text != "0" && text != "1") bad_argument("beta is " + in_quotes(text) + ": expected 0 or 1");
+  if (text != "0" && text != "1") refuse("beta is " + in_quotes(text) + ": expected 0 or 1");
   line.beta_is_zero = text == "0";
 }
 
 void parse_prepacked(Value text, Line& line) {
-  if (text != "a" && text != "b" && text != "ab")
-    bad_argument("prepacked is " + in_quotes(text) + ": expected a, b or ab");
+  if (text != "a" && text != "b" && text != "ab") refuse("prepacked is " + in_quotes(text) + ": expected a, b or ab");
   line.problem.prepacked_a = text.find('a') != Value::npos;
   line.problem.prepacked_b = text.find('b') != Value::npos;
 }
@@ -252,7 +249,7 @@ const Key& key_of(std::string_view word, std::string_view name, KeyOf last) {
   for (const Key& key : kKeys) {
     if (key.of <= last && key.name == name) return key;
   }
-  bad_argument(in_quotes(word) + " is not key=value with a key of " + key_names(last));
+  refuse(in_quotes(word) + " is not key=value with a key of " + key_names(last));
 }
 
 void parse_keys(std::span<const std::string_view> words, KeyOf last, Line& line) {
@@ -261,8 +258,7 @@ void parse_keys(std::span<const std::string_view> words, KeyOf last, Line& line)
     const std::size_t end = word.find('=');
     const std::string_view name = word.substr(0, end);
     const Key& key = key_of(word, end == std::string_view::npos ? std::string_view() : name, last);
-    if (std::ranges::find(seen, name) != seen.end())
-      bad_argument(in_quotes(word) + " comes after another " + std::string(name));
+    if (std::ranges::find(seen, name) != seen.end()) refuse(in_quotes(word) + " is a second " + std::string(name));
     seen.push_back(name);
     key.parse(word.substr(end + 1), line);
   }
@@ -271,26 +267,26 @@ void parse_keys(std::span<const std::string_view> words, KeyOf last, Line& line)
 /// The alignment class of rows that are `ld` elements apart; `least` of these elements are in use.
 int class_of_rows(std::string_view name, std::int64_t ld, std::int64_t least, DType type) {
   if (ld < least) {
-    bad_argument(std::string(name) + " is " + std::to_string(ld) + ", less than the " + std::to_string(least) +
-                 " elements of a row");
+    refuse(std::string(name) + " is " + std::to_string(ld) + ", less than the " + std::to_string(least) +
+           " elements of a row");
   }
   return 1 << std::countr_zero(static_cast<std::uint64_t>(ld * size_bytes(type)) | 16);
 }
 
 void require_whole_elements(std::string_view name, int bytes, DType type) {
   if (bytes >= size_bytes(type)) return;
-  bad_argument("align of " + std::string(name) + " is " + std::to_string(bytes) + ", less than one " +
-               std::string(to_string(type)) + " element");
+  refuse("align of " + std::string(name) + " is " + std::to_string(bytes) + ", less than one " +
+         std::string(to_string(type)) + " element");
 }
 
 Hints hints_of(const Line& line) {
   const Problem& p = line.problem;
   Hints hints = line.alignment.value_or(packed_hints(p));
   if (line.alignment && (line.lda || line.ldb || line.ldd))
-    bad_argument("align and a leading dimension cannot both be given");
+    refuse("align and a leading dimension cannot both be given");
   if ((line.lda && p.prepacked_a) || (line.ldb && p.prepacked_b)) {
-    bad_argument("a prepacked operand has the leading dimension of its form: leave out " +
-                 std::string(p.prepacked_a && line.lda ? "lda" : "ldb"));
+    refuse("a prepacked operand has the leading dimension of its form: leave out " +
+           std::string(p.prepacked_a && line.lda ? "lda" : "ldb"));
   }
   if (line.lda) hints.align_a = class_of_rows("lda", *line.lda, p.op_a == Op::n ? p.k : p.m, p.types.a);
   if (line.ldb) hints.align_b = class_of_rows("ldb", *line.ldb, p.op_b == Op::n ? p.n : p.k, p.types.b);
@@ -311,7 +307,7 @@ Line parse_line(std::string_view text, KeyOf last) {
   const std::vector<std::string_view> words = split_words(text);
   const std::size_t sizes = !words.empty() && words[0].find_first_of("xX") != std::string_view::npos ? 1 : 3;
   if (words.size() < sizes + 2) {
-    bad_argument(in_quotes(text) + " is not a problem: expected m n k layout type, as in 4096 4096 512 nt f16");
+    refuse(in_quotes(text) + " is not a problem: expected m n k layout type, as in 4096 4096 512 nt f16");
   }
   Line line;
   Problem& p = line.problem;
@@ -345,7 +341,7 @@ std::int64_t parse_size(std::string_view word, std::string_view what) {
 Sizes parse_sizes(std::string_view text) {
   const std::size_t mark = text.find_first_of("xX");
   const std::vector<std::string_view> words = split(text, mark != std::string_view::npos ? text[mark] : ' ');
-  if (words.size() != 3) bad_argument(in_quotes(text) + " is not three sizes MxNxK, as in 4096x4096x512");
+  if (words.size() != 3) refuse(in_quotes(text) + " is not three sizes MxNxK, as in 4096x4096x512");
   return {parse_size(words[0], "m"), parse_size(words[1], "n"), parse_size(words[2], "k")};
 }
 
@@ -355,15 +351,13 @@ std::pair<Op, Op> parse_layout(std::string_view word) {
   if (layout == "nt") return {Op::n, Op::t};
   if (layout == "tn") return {Op::t, Op::n};
   if (layout == "tt") return {Op::t, Op::t};
-  bad_argument("layout is " + in_quotes(word) + ": expected nn, nt, tn or tt");
+  refuse("layout is " + in_quotes(word) + ": expected nn, nt, tn or tt");
 }
 
 void parse_alignments(std::string_view text, Hints& hints) {
   std::array<int, 3> values{};
   const std::vector<std::string_view> words = split(text, ',');
-  const auto fail = [&] {
-    bad_argument("align is " + in_quotes(text) + ": expected 1, 2, 4, 8 or 16, or three of them");
-  };
+  const auto fail = [&] { refuse("align is " + in_quotes(text) + ": expected 1, 2, 4, 8 or 16, or three of them"); };
   if (words.size() != 1 && words.size() != 3) fail();
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::string_view word = words[std::min(i, words.size() - 1)];
@@ -391,7 +385,7 @@ Types parse_types(std::string_view text) {
   if (star == std::string_view::npos || arrow == std::string_view::npos || arrow < star) {
     std::string names;
     for (const Preset& each : kPresets) names += std::string(each.name) + ", ";
-    bad_argument("type is " + in_quotes(text) + ": expected " + names + "or A*B>D, as in bf16*bf16>f32");
+    refuse("type is " + in_quotes(text) + ": expected " + names + "or A*B>D, as in bf16*bf16>f32");
   }
   return types_of(parse_dtype(text.substr(0, star)), parse_dtype(text.substr(star + 1, arrow - star - 1)),
                   parse_dtype(text.substr(arrow + 1)));

@@ -1,6 +1,6 @@
 #include "config/shapes_csv.hpp"
 
-#include "base/bad_argument.hpp"
+#include "base/refuse.hpp"
 #include "config/spelling.hpp"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ std::vector<std::string> cells_of(std::string_view line) {
       cells.back() += line[i];
     }
   }
-  if (is_quoted) bad_argument("a double quote is not closed");
+  if (is_quoted) refuse("a double quote is not closed");
   for (std::string& cell : cells) cell = trimmed(cell);
   return cells;
 }
@@ -66,7 +66,7 @@ void ShapesCsv::name_columns(const std::vector<std::string>& cells) {
   const auto has = [&](std::string_view name) { return std::ranges::find(columns_, name) != columns_.end(); };
   if (has("problem")) return;
   for (const std::string_view name : kOrder) {
-    if (!has(name)) bad_argument("no column is named " + std::string(name) + ", and none problem");
+    if (!has(name)) refuse("no column is named " + std::string(name) + ", and none problem");
   }
 }
 
@@ -79,7 +79,7 @@ std::string ShapesCsv::problem(std::string_view line) {
   }
   if (columns_.empty()) return joined(cells);
   if (cells.size() != columns_.size()) {
-    bad_argument(std::to_string(cells.size()) + " cells under " + std::to_string(columns_.size()) + " columns");
+    refuse(std::to_string(cells.size()) + " cells under " + std::to_string(columns_.size()) + " columns");
   }
   std::map<std::string, std::string> values;
   for (std::size_t i = 0; i < cells.size(); ++i) values[columns_[i]] = cells[i];

@@ -24,9 +24,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kHelp =
-    "\nInstall NVRTC 12.9 or later: the CUDA toolkit; or, for programs in Python, `pip install nvidia-cuda-nvrtc` (CUDA "
-    "13) or `pip install 'nvidia-cuda-nvrtc-cu12>=12.9'`. Other programs find it in such a wheel if HOTGEMM_LIBNVRTC is "
-    "its path, as in .../nvidia/cu13/lib/libnvrtc.so.13";
+    "\nInstall NVRTC 12.9 or later: the CUDA toolkit; or, for programs in Python, `pip install nvidia-cuda-nvrtc` "
+    "(CUDA 13) or `pip install 'nvidia-cuda-nvrtc-cu12>=12.9'`. Other programs find it in such a wheel if "
+    "HOTGEMM_LIBNVRTC is its path, as in .../nvidia/cu13/lib/libnvrtc.so.13";
 
 std::string text_of(int version) { return std::to_string(version / 100) + "." + std::to_string(version % 100); }
 

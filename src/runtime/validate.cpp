@@ -1,6 +1,6 @@
 #include "runtime/validate.hpp"
 
-#include "base/bad_argument.hpp"
+#include "base/refuse.hpp"
 #include "config/function_source.hpp"
 #include "config/max_size.hpp"
 #include "config/prepacked.hpp"
@@ -25,10 +25,10 @@ namespace hotgemm {
 namespace {
 
 void validate_size(const char* name, std::int64_t value) {
-  if (value < 0) bad_argument(std::string(name) + " is negative: " + std::to_string(value));
+  if (value < 0) refuse(std::string(name) + " is negative: " + std::to_string(value));
   if (value > kMaxSize) {
-    bad_argument(std::string(name) + " is " + std::to_string(value) + "; at most " + std::to_string(kMaxSize) +
-                 " is possible");
+    refuse(std::string(name) + " is " + std::to_string(value) + "; at most " + std::to_string(kMaxSize) +
+           " is possible");
   }
 }
 
@@ -36,7 +36,7 @@ void validate_size(const char* name, std::int64_t value) {
 template <class Enum>
 void validate_enum(const char* name, Enum value) {
   if (!is_enumerator(value)) {
-    bad_argument(std::string(name) + " is " + std::to_string(static_cast<int>(value)) + ", which is not an enumerator");
+    refuse(std::string(name) + " is " + std::to_string(static_cast<int>(value)) + ", which is not an enumerator");
   }
 }
 
@@ -58,49 +58,47 @@ void validate_epilogue(const Problem& p) {
   validate_enum("the gate", e.gate);
   validate_enum("the gradient of a bias", e.bias_gradient);
   if (e.is_gated() && p.n % 2 != 0) {
-    bad_argument("n is " + std::to_string(p.n) +
-                 "; the product of a gated epilogue has an even number of columns, two for each " + "of D");
+    refuse("n is " + std::to_string(p.n) +
+           "; the product of a gated epilogue has an even number of columns, two for each " + "of D");
   }
   if (!is_well_formed(e.function)) {
-    bad_argument("the function of the epilogue, " + to_string(e.function) +
-                 ", is none that Context::add_function makes");
+    refuse("the function of the epilogue, " + to_string(e.function) + ", is none that Context::add_function makes");
   }
   if (e.has_function() && e.activation != Activation::none) {
-    bad_argument("the epilogue has the activation " + std::string(to_string(e.activation)) +
-                 " and a function, which stands in its place");
+    refuse("the epilogue has the activation " + std::string(to_string(e.activation)) +
+           " and a function, which stands in its place");
   }
   if (e.aux && e.reads_auxiliary()) {
-    bad_argument("the epilogue has aux, which writes the auxiliary matrix, and " +
-                 std::string(to_string(e.activation)) + ", which reads it");
+    refuse("the epilogue has aux, which writes the auxiliary matrix, and " + std::string(to_string(e.activation)) +
+           ", which reads it");
   }
   if (e.bits && e.activation != (e.aux ? Activation::relu : Activation::drelu)) {
-    bad_argument("the epilogue has bits with " + std::string(e.aux ? "aux and " : "") +
-                 std::string(to_string(e.activation)) +
-                 "; an auxiliary matrix of bits is written with aux and relu, and read by drelu");
+    refuse("the epilogue has bits with " + std::string(e.aux ? "aux and " : "") + std::string(to_string(e.activation)) +
+           "; an auxiliary matrix of bits is written with aux and relu, and read by drelu");
   }
 }
 
 void validate_counts(const Problem& p) {
   if (p.sm_limit < 0 || p.sm_limit > kMostSms)
-    bad_argument("sm_limit is " + std::to_string(p.sm_limit) + "; it is at most " + std::to_string(kMostSms) +
-                 ", or 0 for all SMs");
+    refuse("sm_limit is " + std::to_string(p.sm_limit) + "; it is at most " + std::to_string(kMostSms) +
+           ", or 0 for all SMs");
   validate_size("batch", p.batch);
   validate_size("groups", p.groups);
   if ((p.groups != 0) != (p.group_kind != GroupKind::none))
-    bad_argument("groups is " + std::to_string(p.groups) + " with group_kind " + std::string(to_string(p.group_kind)));
+    refuse("groups is " + std::to_string(p.groups) + " with group_kind " + std::string(to_string(p.group_kind)));
 }
 
 void validate_alignment(const char* name, int bytes, DType dtype) {
   if (bytes < 1 || !std::has_single_bit(static_cast<unsigned>(bytes)) || bytes > 16 || bytes < size_bytes(dtype)) {
-    bad_argument("the alignment class of " + std::string(name) + " is " + std::to_string(bytes) +
-                 " bytes; it is one of " + "1, 2, 4, 8, 16, and at least " + std::to_string(size_bytes(dtype)));
+    refuse("the alignment class of " + std::string(name) + " is " + std::to_string(bytes) + " bytes; it is one of " +
+           "1, 2, 4, 8, 16, and at least " + std::to_string(size_bytes(dtype)));
   }
 }
 
 void validate_prepacked_alignment(const char* name, int bytes) {
   if (bytes == kPrepackedAlignment) return;
-  bad_argument("the alignment class of " + std::string(name) + " is " + std::to_string(bytes) +
-               " bytes; that of a prepacked " + "operand is " + std::to_string(kPrepackedAlignment));
+  refuse("the alignment class of " + std::string(name) + " is " + std::to_string(bytes) +
+         " bytes; that of a prepacked " + "operand is " + std::to_string(kPrepackedAlignment));
 }
 
 /// A matrix of an operation, as stored.
@@ -115,8 +113,8 @@ Extent extent_of_d(const Problem& p) { return {p.m, columns_of_d(p)}; }
 /// A kernel computes byte offsets of up to kMaxTileExtent rows beyond the last row, before it compares with the edge.
 void validate_span(const char* name, const void* pointer, std::int64_t ld, Extent extent, DType dtype) {
   const auto fail = [&](const std::string& why) {
-    bad_argument("ld" + std::string(name) + " is " + std::to_string(ld) + " and " + (name[0] == '_' ? name + 1 : name) +
-                 " has " + std::to_string(extent.rows) + " rows; " + why);
+    refuse("ld" + std::string(name) + " is " + std::to_string(ld) + " and " + (name[0] == '_' ? name + 1 : name) +
+           " has " + std::to_string(extent.rows) + " rows; " + why);
   };
   const std::int64_t bytes = size_bytes(dtype);
   std::int64_t most = 0;
@@ -135,16 +133,16 @@ void validate_matrix(const char* name, const void* pointer, std::int64_t ld, Ext
   const std::int64_t cols = extent.cols;
   const std::int64_t least = std::max<std::int64_t>(cols, 1);
   if (ld < least) {
-    bad_argument("ld" + std::string(name) + " is " + std::to_string(ld) + "; rows of " + std::to_string(cols) +
-                 " elements need at least " + std::to_string(least));
+    refuse("ld" + std::string(name) + " is " + std::to_string(ld) + "; rows of " + std::to_string(cols) +
+           " elements need at least " + std::to_string(least));
   }
   validate_span(name, pointer, ld, extent, dtype);
-  if (is_needed && pointer == nullptr) bad_argument(std::string(name) + " is null");
+  if (is_needed && pointer == nullptr) refuse(std::string(name) + " is null");
 }
 
 void validate_element_alignment(const char* name, const void* pointer, DType dtype) {
   if (reinterpret_cast<std::uintptr_t>(pointer) % static_cast<unsigned>(size_bytes(dtype)) != 0) {
-    bad_argument(std::string(name) + " is not aligned to its element type");
+    refuse(std::string(name) + " is not aligned to its element type");
   }
 }
 
@@ -152,12 +150,12 @@ void validate_element_alignment(const char* name, const void* pointer, DType dty
 void validate_prepacked(const char* name, const void* pointer, std::int64_t ld, const StoredShape& shape) {
   const std::int64_t right = prepacked_size(shape).ld;
   if (ld != right) {
-    bad_argument("ld" + std::string(name) + " is " + std::to_string(ld) + "; prepacked rows of " +
-                 std::to_string(shape.cols) + " elements are " + std::to_string(right) + " apart: see prepacked_size");
+    refuse("ld" + std::string(name) + " is " + std::to_string(ld) + "; prepacked rows of " +
+           std::to_string(shape.cols) + " elements are " + std::to_string(right) + " apart: see prepacked_size");
   }
   if (reinterpret_cast<std::uintptr_t>(pointer) % kPrepackedAlignment != 0) {
-    bad_argument(std::string(name) + " is prepacked and not at a multiple of " + std::to_string(kPrepackedAlignment) +
-                 " bytes: see Context::pack");
+    refuse(std::string(name) + " is prepacked and not at a multiple of " + std::to_string(kPrepackedAlignment) +
+           " bytes: see Context::pack");
   }
 }
 
@@ -175,7 +173,7 @@ bool is_plain(const void* pointer, std::int64_t ld, Extent extent, DType dtype) 
 
 /// Throws if a vector or a scalar of the epilogue is missing or not aligned.
 void validate_vector(const char* name, const void* pointer, DType dtype, bool is_needed) {
-  if (is_needed && pointer == nullptr) bad_argument(std::string(name) + " is null; the problem's epilogue needs it");
+  if (is_needed && pointer == nullptr) refuse(std::string(name) + " is null; the problem's epilogue needs it");
   validate_element_alignment(name, pointer, dtype);
 }
 
@@ -191,19 +189,19 @@ void validate_read(const char* underscore_name, const void* pointer, std::int64_
                    const Operands& o) {
   validate_beside_d(underscore_name, pointer, ld, p, extent_of_d(p));
   if (is_empty(p) || pointer != o.d || ld == o.ldd) return;
-  bad_argument(fmt::format("{0} and D are the same matrix with different leading dimensions: ld{1} {2}, ldd {3}",
-                           underscore_name + 1, underscore_name, ld, o.ldd));
+  refuse(fmt::format("{0} and D are the same matrix with different leading dimensions: ld{1} {2}, ldd {3}",
+                     underscore_name + 1, underscore_name, ld, o.ldd));
 }
 
 /// Throws if the matrix of bits is missing, too narrow, or not where kernels access whole words of it.
 void validate_bits(const Problem& p, const Operands& o) {
-  if (!is_empty(p) && o.auxiliary == nullptr) bad_argument("auxiliary is null; the problem's epilogue needs it");
+  if (!is_empty(p) && o.auxiliary == nullptr) refuse("auxiliary is null; the problem's epilogue needs it");
   if (reinterpret_cast<std::uintptr_t>(o.auxiliary) % (kBitRowUnit / 8) != 0)
-    bad_argument(fmt::format("auxiliary is not at a multiple of {} bytes, and is a matrix of bits", kBitRowUnit / 8));
+    refuse(fmt::format("auxiliary is not at a multiple of {} bytes, and is a matrix of bits", kBitRowUnit / 8));
   // As for cuBLASLt, rows begin at multiples of 16 bytes.
   if (o.ld_auxiliary % kBitRowUnit != 0) {
-    bad_argument(fmt::format("ld_auxiliary is {}; that of a matrix of bits counts bits, and is a multiple of {}",
-                             o.ld_auxiliary, kBitRowUnit));
+    refuse(fmt::format("ld_auxiliary is {}; that of a matrix of bits counts bits, and is a multiple of {}",
+                       o.ld_auxiliary, kBitRowUnit));
   }
   validate_matrix("_auxiliary", o.auxiliary, o.ld_auxiliary, extent_of_d(p), DType::e4m3, false);
 }
@@ -214,7 +212,7 @@ void validate_epilogue_operands(const Problem& p, const Operands& o) {
   const Epilogue& e = p.epilogue;
   const bool has_no_d = is_empty(p);
   if (e.scalars && o.alpha_device == nullptr && o.beta_device == nullptr)
-    bad_argument("alpha_device and beta_device are null; the problem's epilogue has scalars in device memory");
+    refuse("alpha_device and beta_device are null; the problem's epilogue has scalars in device memory");
   validate_element_alignment("alpha_device", o.alpha_device, DType::f32);
   validate_element_alignment("beta_device", o.beta_device, DType::f32);
   const bool has_scales = !has_no_d && !(e.has_block_scales() && p.k == 0);
@@ -239,8 +237,8 @@ void validate_epilogue_operands(const Problem& p, const Operands& o) {
     }
   }
   if (e.has_clamp() && !(o.clamp_low < o.clamp_high)) {
-    bad_argument("clamp_low is " + std::to_string(o.clamp_low) + " and clamp_high " + std::to_string(o.clamp_high) +
-                 "; the low limit is below the high one");
+    refuse("clamp_low is " + std::to_string(o.clamp_low) + " and clamp_high " + std::to_string(o.clamp_high) +
+           "; the low limit is below the high one");
   }
   if (e.amax) validate_vector("amax", o.amax, DType::f32, !has_no_d);
   if (e.bias_gradient != Bias::none) validate_vector("bias_gradient", o.bias_gradient, DType::f32, !has_no_d);
@@ -252,14 +250,14 @@ void validate_epilogue_operands(const Problem& p, const Operands& o) {
     if (e.reads_auxiliary()) validate_read("_auxiliary", o.auxiliary, o.ld_auxiliary, p, o);
   }
   if (e.residual) validate_read("_residual", o.residual, o.ld_residual, p, o);
-  if (e.aux && !has_no_d && o.auxiliary == o.d) bad_argument("auxiliary and D are the same matrix");
+  if (e.aux && !has_no_d && o.auxiliary == o.d) refuse("auxiliary and D are the same matrix");
 }
 
 /// alpha and beta of integers: a kernel multiplies by them without rounding.
 void validate_whole(const char* name, float factor) {
   constexpr float kMost = 1 << 24;  // each whole number up to it is a float
   if (std::trunc(factor) == factor && std::abs(factor) <= kMost) return;
-  bad_argument(fmt::format("{} is {}; for D of type s32 it is a whole number from -2^24 to 2^24", name, factor));
+  refuse(fmt::format("{} is {}; for D of type s32 it is a whole number from -2^24 to 2^24", name, factor));
 }
 
 }  // namespace
@@ -338,8 +336,8 @@ void validate_matrices(const Problem& p, const Operands& o) {
   if (reads_c(o)) validate_element_alignment("c", o.c, p.types.c);
   validate_element_alignment("d", o.d, p.types.d);
   if (reads_c(o) && o.c == o.d && o.ldc != o.ldd) {
-    bad_argument("C and D are the same matrix with different leading dimensions: ldc " + std::to_string(o.ldc) +
-                 ", ldd " + std::to_string(o.ldd));
+    refuse("C and D are the same matrix with different leading dimensions: ldc " + std::to_string(o.ldc) + ", ldd " +
+           std::to_string(o.ldd));
   }
 }
 
@@ -355,7 +353,7 @@ void validate(const Problem& p, const Operands& o) {
 
 void validate_operand(const Problem& asked, Operand operand) {
   if (operand > Operand::b)
-    bad_argument("the operand is " + std::to_string(static_cast<int>(operand)) + ", which is not an enumerator");
+    refuse("the operand is " + std::to_string(static_cast<int>(operand)) + ", which is not an enumerator");
   Problem packed = asked;
   packed.prepacked_a = operand == Operand::a;
   packed.prepacked_b = operand == Operand::b;
@@ -373,17 +371,17 @@ void validate_packing(const Problem& p, Operand operand, const void* from, std::
   validate_element_alignment(name, from, type);
   if (is_empty) return;
   const auto target = reinterpret_cast<std::uintptr_t>(to), source = reinterpret_cast<std::uintptr_t>(from);
-  if (to == nullptr) bad_argument("the memory for prepacked " + std::string(name) + " is null");
+  if (to == nullptr) refuse("the memory for prepacked " + std::string(name) + " is null");
   if (target % kPrepackedAlignment != 0) {
-    bad_argument("the memory for prepacked " + std::string(name) + " is not at a multiple of " +
-                 std::to_string(kPrepackedAlignment) + " bytes");
+    refuse("the memory for prepacked " + std::string(name) + " is not at a multiple of " +
+           std::to_string(kPrepackedAlignment) + " bytes");
   }
   const std::size_t bytes = prepacked_size(stored_shape(p, operand)).bytes;
   if (target > std::numeric_limits<std::uintptr_t>::max() - bytes)
-    bad_argument("the end of prepacked " + std::string(name) + " is beyond the last address");
+    refuse("the end of prepacked " + std::string(name) + " is beyond the last address");
   const auto source_bytes = static_cast<std::uint64_t>(((extent.rows - 1) * ld + extent.cols) * size_bytes(type));
   if (source < target + bytes && target < source + source_bytes) {
-    bad_argument("the memory for prepacked " + std::string(name) + " overlaps " + name);
+    refuse("the memory for prepacked " + std::string(name) + " overlaps " + name);
   }
 }
 

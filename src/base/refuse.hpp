@@ -7,6 +7,6 @@
 namespace hotgemm {
 
 /// Throws invalid_argument. `message` names the argument and what is wrong with it.
-[[noreturn]] inline void bad_argument(const std::string& message) { throw Error(ErrorCode::invalid_argument, message); }
+[[noreturn]] inline void refuse(const std::string& message) { throw Error(ErrorCode::invalid_argument, message); }
 
 }  // namespace hotgemm
