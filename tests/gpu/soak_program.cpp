@@ -1,5 +1,5 @@
-// soak_program [--calls N] [--threads T] [--gpus all|one] [--policy NAME] [--seconds S] [--shapes N] [--max-size N]
-//              [--seed N] [--fill-memory] [--max-wait-ms MS] [--max-growth-mib MIB]
+// soak_program [--calls N] [--threads T] [--gpus all|one] [--policy NAME] [--share S] [--seconds S] [--shapes N]
+//              [--max-size N] [--seed N] [--fill-memory] [--max-wait-ms MS] [--max-growth-mib MIB]
 //
 // Runs N calls of Context::gemm on T threads: random shapes below 512 in each dimension, all layouts, f16 and bf16, any
 // leading dimension, pointers of any alignment, beta 0 or 1, and now and then a captured graph. The operands are the
@@ -290,6 +290,7 @@ class Soak {
         done_{std::latch(options.threads), std::latch(options.threads), std::latch(options.threads)} {
     ContextOptions how = ContextOptions::from_environment();
     how.policy = options.policy;
+    how.background.gpu_share = options.share;
     context_ = std::make_unique<Context>(how);
     int count = 1;
     driver_.check(driver_.cuDeviceGetCount(&count), "count the GPUs");

@@ -19,6 +19,7 @@ struct SoakOptions {
   std::int64_t threads = 8;
   bool all_gpus = false;
   Policy policy = Policy::estimate;
+  double share = BackgroundOptions{}.gpu_share;  // of policy background
   double seconds = std::numeric_limits<double>::infinity();
   std::int64_t shapes = 2000;
   std::int64_t max_size = 511;
@@ -54,6 +55,8 @@ inline SoakOptions parse_soak(const std::vector<std::string>& words) {
       o.all_gpus = value == "all";
     else if (name == "--policy")
       o.policy = policy_named(value);
+    else if (name == "--share")
+      o.share = std::stod(value);
     else if (name == "--seconds")
       o.seconds = std::stod(value);
     else if (name == "--shapes")
