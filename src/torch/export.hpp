@@ -2,6 +2,7 @@
 
 #include <hotgemm/hotgemm.h>
 
+#include <cstddef>
 #include <cstdint>
 
 // The functions that libhotgemm_torch.so exports. Only packaging/python/hotgemm/torch of the same release calls them.
@@ -34,22 +35,31 @@ void hotgemm_torch_addmm_out(std::uint64_t* stack, std::uint64_t inputs, std::ui
 void hotgemm_torch_linear(std::uint64_t* stack, std::uint64_t inputs, std::uint64_t outputs);
 void hotgemm_torch_linear_with_aux(std::uint64_t* stack, std::uint64_t inputs, std::uint64_t outputs);
 
-/// The functions that hotgemm_torch_matmul calls. The exchange interface and the last two are of Python's thread, which
-/// holds the GIL.
+/// What hotgemm_torch_matmul calls. The functions of Python and the exchange interface need the GIL.
 struct hotgemm_torch_direct {
-  hotgemm_context* context;
+  hotgemm_context* context;  ///< null: nothing is computed yet
   std::int32_t device_type;  ///< of the tensors, as DLPack numbers it
   std::int32_t reserved;
   int (*read)(void* object, void* tensor);                            ///< dltensor_from_py_object_no_sync
   std::int32_t (*current_device)(std::int32_t* index);                ///< with current_stream
   std::int32_t (*current_stream)(std::int32_t index, void** stream);  ///< null: the default stream
+  bool (*grad_mode_is_enabled)();
   decltype(hotgemm_gemm)* gemm;
-  void* (*release_gil)();
-  void (*take_gil)(void* thread);
+  // Of Python:
+  void* (*save_thread)();
+  void (*restore_thread)(void* thread);
+  void* (*int_from_long)(long value);
+  void (*clear_error)();
+  void* (*get_attribute)(void* object, void* name);
+  void (*drop_reference)(void* object);
+  void* requires_grad;  ///< the attribute's name
+  void* false_object;
 };
-/// out = a × b of three objects of Python whose type `read` knows. Returns a hotgemm_status, or -1 where Python has to
-/// look at them: nothing is enqueued then.
-std::int32_t hotgemm_torch_matmul(const hotgemm_torch_direct* with, void* a, void* b, void* out);
+/// Holds for calls that begin from now on; `with` must outlive them.
+void hotgemm_torch_bind_direct(const hotgemm_torch_direct* with);
+/// A function of Python (METH_FASTCALL) of three objects whose type `read` knows: out = a × b. Returns a hotgemm_status, or
+/// -1 where Python has to look at them: nothing is enqueued then.
+void* hotgemm_torch_matmul(void* self, void* const* arguments, std::ptrdiff_t count);
 
 /// The names of the operators and of the outcomes that are counted, a line each.
 const char* hotgemm_torch_operators();

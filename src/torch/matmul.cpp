@@ -1,14 +1,18 @@
 // hotgemm.matmul(a, b, out) of PyTorch's tensors with no further argument.
 //
 // To read a tensor by its attributes in Python takes longer than to enqueue the product. Here the tensors are read by
-// DLPack's exchange interface (dlpack.h, from version 1.3 on), whose functions PyTorch's own type names. All that is
-// not plain, errors too, is left to Python.
+// DLPack's exchange interface (dlpack.h, from version 1.3 on), whose functions PyTorch's own type names. Python calls
+// this as a builtin function, which costs a tenth of a call through ctypes. All that is not plain, errors too, is left
+// to Python.
 
 #include "torch/export.hpp"
 #include "torch/launch.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <optional>
+#include <span>
 
 namespace hotgemm::torch {
 namespace {
@@ -74,24 +78,55 @@ std::optional<hotgemm_stream> stream_of(const hotgemm_torch_direct& with, std::i
   return static_cast<hotgemm_stream>(stream);
 }
 
+/// True if autograd would have to know of the product.
+bool needs_gradient(const hotgemm_torch_direct& with, std::span<void* const> tensors) {
+  return with.grad_mode_is_enabled() && std::ranges::any_of(tensors, [&](void* tensor) {
+           void* const value = with.get_attribute(tensor, with.requires_grad);
+           if (value == nullptr) return true;
+           with.drop_reference(value);  // True and False outlive it
+           return value != with.false_object;
+         });
+}
+
+/// The three tensors; nothing if one has no strides, for instance.
+std::optional<std::array<DLTensor, 3>> read(const hotgemm_torch_direct& with, std::span<void* const, 3> objects) {
+  std::array<DLTensor, 3> tensors;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    if (with.read(objects[i], &tensors[i]) != 0) return std::nullopt;
+  }
+  return tensors;
+}
+
+/// A hotgemm_status, or kLeftToPython.
+std::int32_t multiply(const hotgemm_torch_direct& with, std::span<void* const, 3> objects) {
+  if (with.context == nullptr || needs_gradient(with, objects)) return kLeftToPython;
+  const auto tensors = read(with, objects);
+  if (!tensors) return kLeftToPython;
+  const auto& [a, b, out] = *tensors;
+  if (a.device_type != with.device_type) return kLeftToPython;
+  const auto product = product_of(a, b, out);
+  if (!product) return kLeftToPython;
+  const auto stream = stream_of(with, product->device);
+  if (!stream) return kLeftToPython;
+  hotgemm_call call = HOTGEMM_CALL_INIT;
+  call.device = product->device;
+  void* const thread = with.save_thread();  // a first call compiles, and messages take the GIL
+  const hotgemm_status status = with.gemm(with.context, &product->problem, &product->operands, *stream, &call);
+  with.restore_thread(thread);
+  return status;
+}
+
+const hotgemm_torch_direct* direct;
+
 }  // namespace
 }  // namespace hotgemm::torch
 
 using namespace hotgemm::torch;
 
-std::int32_t hotgemm_torch_matmul(const hotgemm_torch_direct* with, void* a, void* b, void* out) {
-  DLTensor tensors[3];
-  if (with->read(a, &tensors[0]) != 0 || with->read(b, &tensors[1]) != 0 || with->read(out, &tensors[2]) != 0)
-    return kLeftToPython;
-  if (tensors[0].device_type != with->device_type) return kLeftToPython;
-  const auto product = product_of(tensors[0], tensors[1], tensors[2]);
-  if (!product) return kLeftToPython;
-  const auto stream = stream_of(*with, product->device);
-  if (!stream) return kLeftToPython;
-  hotgemm_call call = HOTGEMM_CALL_INIT;
-  call.device = product->device;
-  void* const thread = with->release_gil();  // a first call compiles, and messages take the GIL
-  const hotgemm_status status = with->gemm(with->context, &product->problem, &product->operands, *stream, &call);
-  with->take_gil(thread);
-  return status;
+void hotgemm_torch_bind_direct(const hotgemm_torch_direct* with) { direct = with; }
+
+void* hotgemm_torch_matmul(void*, void* const* arguments, std::ptrdiff_t count) {
+  const std::int32_t status = count == 3 ? multiply(*direct, std::span<void* const, 3>(arguments, 3)) : kLeftToPython;
+  if (status == kLeftToPython) direct->clear_error();  // Python meets it again
+  return direct->int_from_long(status);
 }

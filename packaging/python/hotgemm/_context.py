@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 
-from . import _c
+from . import _c, _direct
 from ._errors import InvalidArgument
 
 TYPE_CHECKING = False
@@ -22,6 +22,7 @@ def default_handle() -> ctypes.c_void_p:
         handle = ctypes.c_void_p()
         _c.check(_c.library().context_default(handle))
         _default = handle
+        _direct.use(handle)
     return _default
 
 

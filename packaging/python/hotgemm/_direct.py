@@ -1,34 +1,49 @@
 """Products of PyTorch's tensors without further arguments, which libhotgemm_torch.so reads.
 
-It reads a tensor by DLPack's exchange interface, in a tenth of the time that its attributes take in Python. Where
-PyTorch has no such interface, or the library is missing, there is no direct product, and Python reads the tensors.
+It reads a tensor by DLPack's exchange interface, in a tenth of the time that its attributes take in Python, and is called as
+a builtin function, in a tenth of the time of a call by ctypes. Where PyTorch has no such interface, or the library is missing,
+there is no direct product, and Python reads the tensors.
 """
 
 from __future__ import annotations
 
 import ctypes
+import sys
 from ctypes import c_char_p, c_int32, c_void_p, py_object
 
-from . import _c, _context, _library
+from . import _c, _library
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-_LEFT_TO_PYTHON = -1
+LEFT_TO_PYTHON = -1  # as in src/torch/matmul.cpp
 _DEVICE_TYPES = {"CUDA": 2, "CPU": 1}  # as DLPack numbers them
 _MAJOR = 1  # of DLPack
 _READ_AT = 5  # words from the beginning of DLPack's table of functions: two of the header, three of other functions
 
-products: dict[type, Callable[[Any, Any, Any], bool]] = {}  # by the type of tensors
+_METH_FASTCALL = 0x80  # of Python's stable interface: the arguments are an array
+
+products: dict[type, Callable[[Any, Any, Any], int]] = {}  # by the type of tensors
+_bound: list[_Direct] = []  # the one that the library has the address of
+_used = c_void_p()  # the context
+_methods: list[_MethodDef] = []  # Python has their addresses
 
 
 class _Direct(ctypes.Structure):
     """As in src/torch/export.hpp."""
 
-    _fields_ = [("context", c_void_p), ("device_type", c_int32), ("reserved", c_int32), ("read", c_void_p),
-                ("current_device", c_void_p), ("current_stream", c_void_p), ("gemm", c_void_p), ("release_gil", c_void_p),
-                ("take_gil", c_void_p)]
+    _fields_ = [("context", c_void_p), ("device_type", c_int32), ("reserved", c_int32),
+                *((name, c_void_p) for name in ("read", "current_device", "current_stream", "grad_mode_is_enabled", "gemm",
+                                                "save_thread", "restore_thread", "int_from_long", "clear_error",
+                                                "get_attribute", "drop_reference")),
+                ("requires_grad", py_object), ("false_object", py_object)]
+
+
+class _MethodDef(ctypes.Structure):
+    """PyMethodDef."""
+
+    _fields_ = [("name", c_char_p), ("function", c_void_p), ("flags", c_int32), ("doc", c_char_p)]
 
 
 def enable(torch: Any, key: str = "CUDA") -> None:
@@ -40,31 +55,34 @@ def enable(torch: Any, key: str = "CUDA") -> None:
     products.update({torch.Tensor: product, torch.nn.Parameter: product})
 
 
-def _product(torch: Any, key: str) -> Callable[[Any, Any, Any], bool]:
-    """Returns a function that enqueues out = a @ b. Its result is False for what Python has to look at."""
-    # A PyDLL: the exchange interface is called with the GIL.
-    multiply = ctypes.PyDLL(_library.adapter_path()).hotgemm_torch_matmul
-    multiply.restype, multiply.argtypes = c_int32, [c_void_p, py_object, py_object, py_object]
-    direct = _Direct(None, _DEVICE_TYPES[key], 0, _reading(torch.Tensor.__dlpack_c_exchange_api__),
-                     *_current(torch, key), *(_address(function) for function in (
-                         _c.library().gemm, ctypes.pythonapi.PyEval_SaveThread, ctypes.pythonapi.PyEval_RestoreThread)))
-    at = ctypes.byref(direct)
-    is_grad_enabled = torch.is_grad_enabled
+def use(context: c_void_p) -> None:
+    """Lets direct products be computed in a context: the default one, once there is one."""
+    global _used
+    _used = context
+    for direct in _bound:
+        direct.context = context.value
 
-    def product(a: Any, b: Any, out: Any) -> bool:
-        if (a.requires_grad or b.requires_grad or out.requires_grad) and is_grad_enabled():
-            return False
-        if direct.context is None:
-            direct.context = _context.default_handle().value
-        try:
-            status = multiply(at, a, b, out)
-        except Exception:  # of PyTorch: no strides, for instance
-            return False
-        if status > 0:
-            raise _c.failure(status)
-        return status != _LEFT_TO_PYTHON
 
-    return product
+def _product(torch: Any, key: str) -> Callable[[Any, Any, Any], int]:
+    """Returns a function of three tensors that enqueues out = a @ b. Its result is a status, or LEFT_TO_PYTHON."""
+    adapter, python = ctypes.CDLL(_library.adapter_path()), ctypes.pythonapi
+    grad_mode = ctypes.CDLL(_library.in_torch(torch, "libtorch_cpu.so")).aoti_torch_grad_mode_is_enabled
+    functions = (grad_mode, _c.library().gemm, python.PyEval_SaveThread, python.PyEval_RestoreThread, python.PyLong_FromLong,
+                 python.PyErr_Clear, python.PyObject_GetAttr, python.Py_DecRef)
+    read = _reading(torch.Tensor.__dlpack_c_exchange_api__)
+    _bound[:] = [_Direct(_used.value, _DEVICE_TYPES[key], 0, read, *_current(torch, key), *map(_address, functions),
+                         sys.intern("requires_grad"), False)]
+    adapter.hotgemm_torch_bind_direct(ctypes.byref(_bound[0]))
+    return _builtin(b"matmul", adapter.hotgemm_torch_matmul)
+
+
+def _builtin(name: bytes, function: Any) -> Callable[[Any, Any, Any], int]:
+    """A builtin function of Python that calls a function of C."""
+    method = _MethodDef(name, _address(function), _METH_FASTCALL, None)
+    _methods.append(method)
+    new = ctypes.pythonapi.PyCFunction_NewEx
+    new.restype, new.argtypes = py_object, [c_void_p, c_void_p, c_void_p]
+    return new(ctypes.byref(method), None, None)
 
 
 def _reading(capsule: Any) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 from . import _arrays, _c, _call, _context, _direct, _product
 
 TYPE_CHECKING = False
@@ -9,14 +11,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 _gemm: Any = None  # the C function, once the library is open
-_ONE, _ZERO = 1.0, 0.0  # a call that leaves out alpha and beta has these objects
 
 
-def matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = _ONE, beta: Any = _ZERO, c: Any = None, bias: Any = None,
-           activation: str | None = None, residual: Any = None, aux: Any = None, scale_a: Any = None,
-           scale_b: Any = None, scale_d: Any = None, group_offsets: Any = None, group_counts: Any = None,
-           dtype: str | None = None, compute: str | None = None, mode: str | None = None, order: str | None = None, sm_limit: int = 0,
-           only: str | None = None, prepare_later: bool = False, stream: Any = None, context: _context.Context | None = None) -> Any:
+def _matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.0, c: Any = None, bias: Any = None,
+            activation: str | None = None, residual: Any = None, aux: Any = None, scale_a: Any = None,
+            scale_b: Any = None, scale_d: Any = None, group_offsets: Any = None, group_counts: Any = None,
+            dtype: str | None = None, compute: str | None = None, mode: str | None = None, order: str | None = None, sm_limit: int = 0,
+            only: str | None = None, prepare_later: bool = False, stream: Any = None, context: _context.Context | None = None) -> Any:
     """Enqueues out = (activation(alpha * scale_a * scale_b * (a @ b) + beta * c + bias) + residual) * scale_d.
 
     Returns out. The call does not wait for the GPU. Parts that are not given are left out. They are computed in the
@@ -69,13 +70,6 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = _ONE, beta: Any = _Z
       NotPrepared: because of `only`, or the policy "cached_only".
       Error: anything else; nothing has been enqueued, and out keeps its values.
     """
-    direct = _direct.products.get(a.__class__)
-    if (direct is not None and alpha is _ONE and beta is _ZERO and sm_limit == 0 and not prepare_later
-            and c is bias is activation is residual is aux is scale_a is scale_b is scale_d is group_offsets
-            is group_counts is compute is mode is order is only is stream is context is None
-            and _direct.products.get(b.__class__) is direct and _direct.products.get(out.__class__) is direct
-            and direct(a, b, out)):
-        return out
     if stream is not None:
         stream = _arrays.handle_of(stream)
     if out is None:
@@ -94,6 +88,27 @@ def matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = _ONE, beta: Any = _Z
     if status:
         raise _c.failure(status)
     return out
+
+
+if TYPE_CHECKING:
+    matmul = _matmul
+else:
+    @functools.wraps(_matmul)
+    def matmul(a, b, out=None, **options):
+        # A plain product of PyTorch's tensors costs 2 µs beside the launch. To fill in and compare the options would be half
+        # of that.
+        if not options:
+            multiply = _direct.products.get(a.__class__)
+            if (multiply is not None and _direct.products.get(b.__class__) is multiply
+                    and _direct.products.get(out.__class__) is multiply):
+                status = multiply(a, b, out)
+                if status == 0:
+                    return out
+                if status != _direct.LEFT_TO_PYTHON:
+                    raise _c.failure(status)
+        return _matmul(a, b, out, **options)
+
+    matmul.__name__ = matmul.__qualname__ = "matmul"
 
 
 def problem(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.0, c: Any = None, bias: Any = None,
