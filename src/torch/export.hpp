@@ -57,8 +57,8 @@ struct hotgemm_torch_direct {
 };
 /// Holds for calls that begin from now on; `with` must outlive them.
 void hotgemm_torch_bind_direct(const hotgemm_torch_direct* with);
-/// A function of Python (METH_FASTCALL) of three objects whose type `read` knows: out = a × b. Returns a hotgemm_status, or
-/// -1 where Python has to look at them: nothing is enqueued then.
+/// A function of Python (METH_FASTCALL) of three objects whose type `read` knows: out = a × b. Returns a
+/// hotgemm_status, or -1 where Python has to look at them: nothing is enqueued then.
 void* hotgemm_torch_matmul(void* self, void* const* arguments, std::ptrdiff_t count);
 
 /// The names of the operators and of the outcomes that are counted, a line each.
