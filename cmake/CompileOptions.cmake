@@ -84,11 +84,7 @@ endfunction()
 # For what uses the library, in Debug builds and under sanitizers: optimising it takes as long as all the rest of its
 # compilation. The library is optimised there, because most of the time of the tests goes into it.
 function(hotgemm_unoptimised_in_debug target)
-  if(hotgemm_sanitized)
-    target_compile_options(${target} PRIVATE -O0)
-  else()
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Debug>:-O0>)
-  endif()
+  target_compile_options(${target} PRIVATE $<$<OR:$<BOOL:${hotgemm_sanitized}>,$<CONFIG:Debug>>:-O0>)
 endfunction()
 
 # Compiles the sources of a target in groups, each as one file: most of their time goes into the same headers and

@@ -18,6 +18,14 @@ struct WgmmaTiles {
   bool transposed = false;
 };
 
+/// Tiles whose blocks share an SM, or in clusters an operand.
+struct WgmmaSharingTiles : WgmmaTiles {
+  int block_k;  ///< for elements of 16 bits
+  int blocks_per_sm;
+  int cluster_m, cluster_n;
+  bool split_k;
+};
+
 // clang-format off
 /// The tile menu of family wgmma. To try a tile, add a line, or widen the range of one.
 constexpr WgmmaTiles kWgmmaTiles[] = {
@@ -111,14 +119,6 @@ constexpr WgmmaTiles kWgmmaAnchors[] = {
     {Schedule::one_tile,         2, 128,  48,  96, 16, true},
     {Schedule::ping_pong,        2, 128, 144, 160, 16, true},
 };
-/// Anchors of which an SM holds two blocks: while one stores, the other loads. For short sums of many tiles.
-constexpr WgmmaTiles kPairedAnchors[] = {
-    {Schedule::cooperative,      1, 128,  64,  64, 64},
-};
-/// Anchors in clusters of two blocks that share A, for few rows of an A that is stored transposed.
-constexpr WgmmaTiles kSharedAnchors[] = {
-    {Schedule::cooperative,      1,  64,  16,  32, 16, true},
-};
 constexpr WgmmaTiles kThreadAnchors[] = {
     {Schedule::cooperative,      1,  64,  64, 128, 64},
     {Schedule::cooperative,      2, 128,  64,  64, 64},
@@ -132,14 +132,16 @@ constexpr WgmmaTiles kSplitAnchors[] = {
     {Schedule::cooperative,      2, 128, 128, 256, 64},
     {Schedule::cooperative,      2, 256, 128, 128, 64},
 };
-/// Anchors in pairs of blocks that share B, of which an SM holds two blocks: one loads while the other waits. For operands
-/// that L2 does not hold.
-constexpr WgmmaTiles kPairedSplitAnchors[] = {
-    {Schedule::one_tile,         2, 128,  96,  96, 32},
-};
-/// Anchors in pairs of blocks that share A, for one row of tiles and a k so long that L2 does not hold the operands.
-constexpr WgmmaTiles kSharedSplitAnchors[] = {
-    {Schedule::one_tile,         1,  64, 128, 128, 64},
+/// Anchors whose blocks share an SM or an operand.
+constexpr WgmmaSharingTiles kSharingAnchors[] = {
+    // Two blocks in an SM: while one stores, the other loads. For short sums of many tiles.
+    {{Schedule::cooperative,      1, 128,  64,  64, 64},        64, 2, 1, 1, false},
+    // Two blocks share A: for few rows of an A that is stored transposed.
+    {{Schedule::cooperative,      1,  64,  16,  32, 16, true}, 128, 1, 1, 2, false},
+    // Two blocks share B, and two are in an SM: one loads while the other waits. For operands that L2 does not hold.
+    {{Schedule::one_tile,         2, 128,  96,  96, 32},        64, 2, 2, 1, true},
+    // Two blocks share A: for one row of tiles and a k so long that L2 does not hold the operands.
+    {{Schedule::one_tile,         1,  64, 128, 128, 64},       128, 1, 1, 2, true},
 };
 // clang-format on
 
@@ -180,8 +182,7 @@ constexpr bool are_legal(const auto& lines) {
   return are;
 }
 static_assert(are_legal(kWgmmaTiles) && are_legal(kTransposedTiles) && are_legal(kWgmmaAnchors) &&
-                  are_legal(kPairedAnchors) && are_legal(kSharedAnchors) && are_legal(kSplitTiles) &&
-                  are_legal(kSplitAnchors) && are_legal(kPairedSplitAnchors) && are_legal(kSharedSplitAnchors) &&
+                  are_legal(kSplitTiles) && are_legal(kSplitAnchors) && are_legal(kSharingAnchors) &&
                   are_legal(kThreadTiles) && are_legal(kThreadAnchors),
               "a tile of this menu is legal for no problem: see is_legal in templates/shared/wgmma_config.hpp");
 
@@ -312,19 +313,6 @@ std::vector<WgmmaConfig> wgmma_anchors(const GemmTraits& traits) {
       append_anchor(config, traits, anchors);
     });
   }
-  for (const WgmmaTiles& tiles : kPairedAnchors) {
-    for_each_tile(tiles, [&](WgmmaConfig config) {
-      config.blocks_per_sm = 2;
-      anchors.push_back(with_stages(config, traits));
-    });
-  }
-  for (const WgmmaTiles& tiles : kSharedAnchors) {
-    for_each_tile(tiles, [&](WgmmaConfig config) {
-      config.block_k = 128;
-      config.cluster_n = 2;
-      anchors.push_back(with_stages(config, traits));
-    });
-  }
   for (const WgmmaTiles& tiles : kThreadAnchors) {
     for_each_tile(tiles, [&](WgmmaConfig config) {
       for (config.loaders = 1; config.loaders <= 2; ++config.loaders) anchors.push_back(config);
@@ -337,19 +325,13 @@ std::vector<WgmmaConfig> wgmma_anchors(const GemmTraits& traits) {
       append_anchor(config, traits, anchors);
     });
   }
-  for (const WgmmaTiles& tiles : kPairedSplitAnchors) {
-    for_each_tile(tiles, [&](WgmmaConfig config) {
-      config.split_k = true;
-      config.blocks_per_sm = 2;
-      config.cluster_m = 2;
-      anchors.push_back(with_stages(config, traits));
-    });
-  }
-  for (const WgmmaTiles& tiles : kSharedSplitAnchors) {
-    for_each_tile(tiles, [&](WgmmaConfig config) {
-      config.split_k = true;
-      config.block_k = 128;
-      config.cluster_n = 2;
+  for (const WgmmaSharingTiles& sharing : kSharingAnchors) {
+    for_each_tile(sharing, [&](WgmmaConfig config) {
+      config.block_k = sharing.block_k;
+      config.blocks_per_sm = sharing.blocks_per_sm;
+      config.cluster_m = sharing.cluster_m;
+      config.cluster_n = sharing.cluster_n;
+      config.split_k = sharing.split_k;
       anchors.push_back(with_stages(config, traits));
     });
   }
