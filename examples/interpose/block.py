@@ -6,6 +6,7 @@ docs/cublas.md runs it with hotgemm in front of cuBLAS.
 """
 
 import argparse
+import sys
 
 import torch
 
@@ -37,6 +38,9 @@ def main():
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--device", default="cuda")
     arguments = parser.parse_args()
+    if arguments.device == "cuda" and not torch.cuda.is_available():
+        print("block: skipped: PyTorch sees no GPU", file=sys.stderr)
+        sys.exit(3)
     heads = arguments.heads or next((n for n in (arguments.hidden // 128, 7, 11, 13) if n and arguments.hidden % n == 0), 1)
 
     torch.manual_seed(0)

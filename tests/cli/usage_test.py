@@ -3,6 +3,7 @@
 
 import fcntl
 import os
+import pathlib
 import pty
 import re
 import shlex
@@ -14,6 +15,7 @@ import termios
 
 import cli_test
 
+TOOLS = pathlib.Path(__file__).resolve().parents[2] / "tools"
 COMMANDS = ("bench", "cache", "cache trim", "completion", "db", "db merge", "emulate", "info", "ladder", "prewarm", "show", "tune")
 
 
@@ -47,6 +49,12 @@ class MessageTest(cli_test.CliTest):
                 (["completion", "tcsh"], "shell tcsh: expected one of bash, zsh, fish")):
             with self.subTest(words=words):
                 self.assertEqual(self.run_command(*words, expect=1).stderr, f"hotgemm: {message}\n")
+
+    def test_scripts_name_a_word_that_they_do_not_know(self):
+        for script in ("quickstart", "check"):
+            done = subprocess.run([TOOLS / script, "nonsense"], capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), script)
+            self.assertRegex(done.stderr, f"^{script}: unknown .* nonsense; see tools/{script} --help\n$")
 
     def test_options_are_where_they_mean_something(self):
         for words in (["cache", "ls", "--device", "0"], ["db", "merge", "a", "b", "--cache-dir", "."], ["info", "-q"],
