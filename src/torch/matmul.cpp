@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -116,7 +117,7 @@ std::int32_t multiply(const hotgemm_torch_direct& with, std::span<void* const, 3
   return status;
 }
 
-const hotgemm_torch_direct* direct;
+std::atomic<const hotgemm_torch_direct*> direct{nullptr};
 
 }  // namespace
 }  // namespace hotgemm::torch
@@ -126,7 +127,8 @@ using namespace hotgemm::torch;
 void hotgemm_torch_bind_direct(const hotgemm_torch_direct* with) { direct = with; }
 
 void* hotgemm_torch_matmul(void*, void* const* arguments, std::ptrdiff_t count) {
-  const std::int32_t status = count == 3 ? multiply(*direct, std::span<void* const, 3>(arguments, 3)) : kLeftToPython;
-  if (status == kLeftToPython) direct->clear_error();  // Python meets it again
-  return direct->int_from_long(status);
+  const hotgemm_torch_direct& with = *direct.load();
+  const std::int32_t status = count == 3 ? multiply(with, std::span<void* const, 3>(arguments, 3)) : kLeftToPython;
+  if (status == kLeftToPython) with.clear_error();  // Python meets it again
+  return with.int_from_long(status);
 }

@@ -800,10 +800,20 @@ def test_matmul_leaves_to_python_what_is_not_plain(direct):
 
 def test_matmul_raises_what_the_library_says(direct):
     context = hotgemm.Context(policy="cached_only", cache_directory=tempfile.mkdtemp())
-    from hotgemm import _direct
+    from hotgemm import _context, _direct
     _direct.use(context.handle)
-    with pytest.raises(hotgemm.NotPrepared, match="40 8 16 nn f16"):
-        hotgemm.matmul(integers(40, 16), integers(16, 8), integers(40, 8))
+    try:
+        with pytest.raises(hotgemm.NotPrepared, match="40 8 16 nn f16"):
+            hotgemm.matmul(integers(40, 16), integers(16, 8), integers(40, 8))
+    finally:
+        _direct.use(_context.default_handle())
+    assert direct == [False]
+
+
+def test_matmul_names_itself_in_errors(direct):
+    with pytest.raises(TypeError, match=r"^matmul\(\) got an unexpected keyword argument 'gamma'"):
+        hotgemm.matmul(integers(8, 16), integers(16, 8), integers(8, 8), gamma=1)
+    assert direct == []
 
 
 @pytest.mark.parametrize("dtype", [*HALF, torch.float32])

@@ -1,8 +1,8 @@
 """Products of PyTorch's tensors without further arguments, which libhotgemm_torch.so reads.
 
-It reads a tensor by DLPack's exchange interface, in a tenth of the time that its attributes take in Python, and is called as
-a builtin function, in a tenth of the time of a call by ctypes. Where PyTorch has no such interface, or the library is missing,
-there is no direct product, and Python reads the tensors.
+It reads a tensor by DLPack's exchange interface, which is faster than to read its attributes in Python, and is called as a
+builtin function, which is faster than a call by ctypes. Where PyTorch has no such interface, or the library is missing, there
+is no direct product, and Python reads the tensors.
 """
 
 from __future__ import annotations
@@ -25,9 +25,8 @@ _READ_AT = 5  # words from the beginning of DLPack's table of functions: two of 
 _METH_FASTCALL = 0x80  # of Python's stable interface: the arguments are an array
 
 products: dict[type, Callable[[Any, Any, Any], int]] = {}  # by the type of tensors
-_bound: list[_Direct] = []  # the one that the library has the address of
+_bound: list[_Direct] = []  # all that the library had the address of: another thread may be within a call
 _used = c_void_p()  # the context
-_methods: list[_MethodDef] = []  # Python has their addresses
 
 
 class _Direct(ctypes.Structure):
@@ -65,24 +64,25 @@ def use(context: c_void_p) -> None:
 
 def _product(torch: Any, key: str) -> Callable[[Any, Any, Any], int]:
     """Returns a function of three tensors that enqueues out = a @ b. Its result is a status, or LEFT_TO_PYTHON."""
-    adapter, python = ctypes.CDLL(_library.adapter_path()), ctypes.pythonapi
+    adapter, python = ctypes.PyDLL(_library.adapter_path()), ctypes.pythonapi
     grad_mode = ctypes.CDLL(_library.in_torch(torch, "libtorch_cpu.so")).aoti_torch_grad_mode_is_enabled
     functions = (grad_mode, _c.library().gemm, python.PyEval_SaveThread, python.PyEval_RestoreThread, python.PyLong_FromLong,
                  python.PyErr_Clear, python.PyObject_GetAttr, python.Py_DecRef)
     read = _reading(torch.Tensor.__dlpack_c_exchange_api__)
-    _bound[:] = [_Direct(_used.value, _DEVICE_TYPES[key], 0, read, *_current(torch, key), *map(_address, functions),
-                         sys.intern("requires_grad"), False)]
-    adapter.hotgemm_torch_bind_direct(ctypes.byref(_bound[0]))
-    return _builtin(b"matmul", adapter.hotgemm_torch_matmul)
+    direct = _Direct(None, _DEVICE_TYPES[key], 0, read, *_current(torch, key), *map(_address, functions),
+                     sys.intern("requires_grad"), False)
+    _bound.append(direct)
+    direct.context = _used.value
+    adapter.hotgemm_torch_bind_direct(ctypes.byref(direct))
+    return _builtin(b"matmul", adapter.hotgemm_torch_matmul, direct)
 
 
-def _builtin(name: bytes, function: Any) -> Callable[[Any, Any, Any], int]:
-    """A builtin function of Python that calls a function of C."""
+def _builtin(name: bytes, function: Any, keeps: Any) -> Callable[[Any, Any, Any], int]:
+    """A builtin function of Python that calls a function of C. It holds its own definition, and what else it is to keep."""
     method = _MethodDef(name, _address(function), _METH_FASTCALL, None)
-    _methods.append(method)
     new = ctypes.pythonapi.PyCFunction_NewEx
-    new.restype, new.argtypes = py_object, [c_void_p, c_void_p, c_void_p]
-    return new(ctypes.byref(method), None, None)
+    new.restype, new.argtypes = py_object, [c_void_p, py_object, c_void_p]
+    return new(ctypes.byref(method), (method, keeps), None)
 
 
 def _reading(capsule: Any) -> int:

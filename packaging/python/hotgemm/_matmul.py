@@ -90,13 +90,13 @@ def _matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.
     return out
 
 
+_matmul.__name__ = _matmul.__qualname__ = "matmul"  # as it is called in errors
 if TYPE_CHECKING:
     matmul = _matmul
 else:
     @functools.wraps(_matmul)
     def matmul(a, b, out=None, **options):
-        # A plain product of PyTorch's tensors costs 2 µs beside the launch. To fill in and compare the options would be half
-        # of that.
+        # A plain product of PyTorch's tensors costs 2 µs beside the launch. To fill in and compare the options would add 1.
         if not options:
             multiply = _direct.products.get(a.__class__)
             if (multiply is not None and _direct.products.get(b.__class__) is multiply
@@ -107,8 +107,6 @@ else:
                 if status != _direct.LEFT_TO_PYTHON:
                     raise _c.failure(status)
         return _matmul(a, b, out, **options)
-
-    matmul.__name__ = matmul.__qualname__ = "matmul"
 
 
 def problem(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.0, c: Any = None, bias: Any = None,
