@@ -170,7 +170,7 @@ TEST_F(EpilogueTest, MatricesOfTheEpilogueCountInTheAlignmentOfD) {
 }
 
 TEST_F(EpilogueTest, IsPickedByTheRecordOfTheBareProduct) {
-  Workload bare = parse_workload("130 210 352 nt bf16"), fused = bare;
+  Workload bare = parse_workload("34 42 96 nt bf16"), fused = bare;
   fused.epilogue = {.bias = Bias::per_column, .activation = Activation::gelu};
   const std::vector<TuneResult> results = context(Policy::tune).tune(std::vector{fused}, quick_tuning(3));
   ASSERT_EQ(results.size(), 1U);
@@ -185,7 +185,7 @@ TEST_F(EpilogueTest, IsPickedByTheRecordOfTheBareProduct) {
 }
 
 TEST_F(EpilogueTest, IsTunedByItsFirstCallAsTheBareProductIs) {
-  Workload fused = parse_workload("130 210 352 nt bf16");
+  Workload fused = parse_workload("34 42 96 nt bf16");
   fused.epilogue = {.activation = Activation::silu};
   EXPECT_EQ(context(Policy::tune).plan(fused).origin(), Origin::tuned);
   EXPECT_EQ(context().stats().tuned, 1U);
