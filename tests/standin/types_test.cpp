@@ -97,8 +97,8 @@ TEST_F(TypesTest, RunOnTensorCoresInEveryLayoutAndAlignment) {
 }
 
 TEST_F(TypesTest, AreTunedAndRecordedLikeOthers) {
-  for (const char* text : {"13 21 35 nt s8", "13 21 35 tn e4m3*e5m2>f32", "13 21 35 nn bf16*bf16>f32",
-                           "66 74 94 tn s8", "13 21 35 tt tf32"}) {
+  for (const char* text : {"13 21 35 nt s8", "13 21 35 tn e4m3*e5m2>f32", "13 21 35 nn bf16*bf16>f32", "66 74 94 tn s8",
+                           "13 21 35 tt tf32"}) {
     const Workload problem = parse_workload(text);
     const std::vector<TuneResult> results = context(Policy::tune).tune(std::vector{problem}, quick_tuning(2));
     ASSERT_EQ(results.size(), 1U);
