@@ -35,7 +35,8 @@ void hotgemm_torch_addmm_out(std::uint64_t* stack, std::uint64_t inputs, std::ui
 void hotgemm_torch_linear(std::uint64_t* stack, std::uint64_t inputs, std::uint64_t outputs);
 void hotgemm_torch_linear_with_aux(std::uint64_t* stack, std::uint64_t inputs, std::uint64_t outputs);
 
-/// What hotgemm_torch_matmul calls. The functions of Python and the exchange interface need the GIL.
+/// The functions and objects that hotgemm_torch_matmul uses. Its caller holds the GIL: `read` and Python's functions
+/// need it.
 struct hotgemm_torch_direct {
   hotgemm_context* context;  ///< null: nothing is computed yet
   std::int32_t device_type;  ///< of the tensors, as DLPack numbers it
@@ -45,7 +46,7 @@ struct hotgemm_torch_direct {
   std::int32_t (*current_stream)(std::int32_t index, void** stream);  ///< null: the default stream
   bool (*grad_mode_is_enabled)();
   decltype(hotgemm_gemm)* gemm;
-  // Of Python:
+  // Python's functions and objects:
   void* (*save_thread)();
   void (*restore_thread)(void* thread);
   void* (*int_from_long)(long value);

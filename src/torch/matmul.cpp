@@ -2,7 +2,7 @@
 //
 // To read a tensor by its attributes in Python takes longer than to enqueue the product. Here the tensors are read by
 // DLPack's exchange interface (dlpack.h, from version 1.3 on), whose functions PyTorch's own type names. Python calls
-// this as a builtin function, which costs a tenth of a call through ctypes. All that is not plain, errors too, is left
+// this as a builtin function, which costs less than a call through ctypes. All that is not plain, errors too, is left
 // to Python.
 
 #include "torch/export.hpp"
