@@ -62,10 +62,11 @@ double engine_cycles(const WgmmaTile& tile, std::int64_t extent, std::int64_t k,
   const std::int64_t pitch = ((tile.k_major ? k : extent) * tile.element_bytes + 15) / 16 * 16;
   const auto grain = static_cast<double>(std::gcd<std::int64_t>(pitch, width));  // rows begin at any multiple of this
   const double lines = (width - grain) / kLineBytes, sectors = std::max(0.0, 1 - grain / kSectorBytes);
-  const double row =
-      std::max(model.row_cycles, width / model.copy_bytes) + lines * model.line_cycles + sectors * model.sector_cycles;
+  const double shared = 1 - 1.0 / sharers;
+  const double row = std::max(model.row_cycles, width / model.copy_bytes) * (1 - model.row_saves * shared) +
+                     (lines * model.line_cycles + sectors * model.sector_cycles) * (1 - model.edge_saves * shared);
   const double rows = tile.k_major ? std::min<double>(tile.outer, static_cast<double>(extent)) : tile.block_k;
-  return rows * tile.slabs() * row * (1 - model.row_saves * (1 - 1.0 / sharers));
+  return rows * tile.slabs() * row;
 }
 
 /// Cycles of the load-store units for a k-tile of an operand that threads load; 0 for any other. If rows begin at odd
@@ -87,10 +88,14 @@ double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p,
   return std::max(engine, asked / (model.l2_total_bytes / sms));
 }
 
-/// The least time between two k-tiles of a block, because of the instructions that load them.
-double issue_cycles(const WgmmaConfig& c, const GemmTraits& t, const WgmmaModel& model) {
-  if (c.one_tile)
-    return model.one_tile_cycles + model.one_tile_slab_cycles * c.block_k * size_bytes(t.element) / kLineBytes;
+/// The least time between two k-tiles of a block, in the mean, because of the instructions that load them. The first
+/// copies of a one-tile block are under way before it multiplies.
+double issue_cycles(const WgmmaConfig& c, const GemmTraits& t, double k_tiles, const WgmmaModel& model) {
+  if (c.one_tile) {
+    const double copied_late = std::max(k_tiles - c.stages, 0.0) / std::max(k_tiles, 1.0);
+    const double slabs = static_cast<double>(c.block_k) * size_bytes(t.element) / kLineBytes;
+    return (model.one_tile_cycles + model.one_tile_slab_cycles * slabs) * copied_late;
+  }
   return c.loaders > 0 ? model.thread_cycles : 0;
 }
 
@@ -112,9 +117,10 @@ double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& 
   // flight at once.
   const double turns = 1 + std::max(k_tiles - c.stages, 0.0) / (c.stages - model.held_stages);
   const double latency = (model.latency_cycles + copy) * turns / (std::max(k_tiles, 1.0) * waves.concurrent);
-  const double issue = issue_cycles(c, t, model) / waves.concurrent;
+  const double issue = issue_cycles(c, t, k_tiles, model) / waves.concurrent;
   const double bound = std::max({tensor, shared, copy, latency, issue});
-  const double waits = model.wait_cycles / (c.readers() * waves.concurrent);
+  const double waits = model.wait_cycles / (c.readers() * waves.concurrent) +
+                       (c.cluster() > 1 ? model.cluster_k_cycles / waves.concurrent : 0);
   return (bound + model.unbound_share * (tensor + shared + copy)) * (c.cluster() > 1 ? 1 + model.cluster_share : 1) +
          waits + promotion_cycles(c, waves);
 }
@@ -134,8 +140,9 @@ double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue
   const double copies = c.copies_matrices(fused) ? work.matrices_read : 0;
   const double pieces =
       static_cast<double>(c.consumer_m()) / kWgmmaM * ceil_div(epilogue.columns_of_d(c.consumer_n()), c.store_cols(t));
-  return bytes / (model.store_bytes * share) + elements * work.instructions / slots +
-         copies * pieces * model.matrix_cycles + model.epilogue_cycles + (c.transposed ? model.exchange_cycles : 0);
+  const double rate = t.vec_d * size_bytes(t.element_d) < 16 ? model.narrow_store_bytes : model.store_bytes;
+  return bytes / (rate * share) + elements * work.instructions / slots + copies * pieces * model.matrix_cycles +
+         model.epilogue_cycles + (c.transposed ? model.exchange_cycles : 0);
 }
 
 /// Bytes of a row of A, and of a column of B, of all products of a batch.

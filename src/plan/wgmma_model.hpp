@@ -15,44 +15,47 @@ namespace hotgemm {
 struct WgmmaModel {
   double sustained = 0.97;  ///< share of the nominal tensor-core rate that the power limit leaves on random data
   double shared_bytes = 128;
-  double write_share = 0.5;           ///< cost of a byte that a copy writes to shared memory, relative to a byte read
-  double copy_bytes = 60;             ///< rate of the copy engine
+  double write_share = 0.68;          ///< cost of a byte that a copy writes to shared memory, relative to a byte read
+  double copy_bytes = 85;             ///< rate of the copy engine
   double row_cycles = 1.6;            ///< least time for a row of a box
-  double line_cycles = 1;             ///< extra time for a row that crosses into another line
-  double sector_cycles = 1;           ///< extra time for a row that begins inside a sector
+  double line_cycles = 0.5;           ///< extra time for a row that crosses into another line
+  double sector_cycles = 5;           ///< extra time for a row that begins inside a sector
   double l2_total_bytes = 9000;       ///< for all SMs together: L2 merges requests of neighbours for the same data
-  double latency_cycles = 1200;       ///< from the issue of a copy to its data, from DRAM
-  double held_stages = 0.8;           ///< stages that are being read, so that no copy into them is in flight
-  double wait_cycles = 10;            ///< waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
-  double one_tile_cycles = 100;       ///< least time for a k-tile if the multiplying warps also copy: this, and
-  double one_tile_slab_cycles = 170;  ///< this for each 128 bytes of k, which take a copy of each operand
-  double odd_loads = 5.3;             ///< cycles of the load-store units for 128 bytes of odd rows that threads move
+  double latency_cycles = 1400;       ///< from the issue of a copy to its data, from DRAM
+  double held_stages = 0.81;          ///< stages that are being read, so that no copy into them is in flight
+  double wait_cycles = 18;            ///< waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
+  double one_tile_cycles = 310;       ///< time for a k-tile beyond the stages if the multiplying warps also copy:
+  double one_tile_slab_cycles = 160;  ///< this for each 128 bytes of k, which take a copy of each operand
+  double odd_loads = 5.7;             ///< cycles of the load-store units for 128 bytes of odd rows that threads move
   double even_loads = 3.9;            ///< the same for rows at multiples of 4 bytes
   double thread_cycles = 700;         ///< from the loads of a k-tile by threads to its stores
-  double unbound_share = 0.02;        ///< share of all units' time added to the slowest unit's: contention, power
-  double block_cycles = 300;          ///< start of a block, in addition to its first copies
-  double producer_cycles = 200;       ///< the same, in addition, if another warp copies than those that multiply
+  double unbound_share = 0.03;        ///< share of all units' time added to the slowest unit's: contention, power
+  double block_cycles = 190;          ///< start of a block, in addition to its first copies
+  double producer_cycles = 170;       ///< the same, in addition, if another warp copies than those that multiply
   double loader_cycles = 500;         ///< the same for a block whose threads load
   double turnover_cycles = 1500;      ///< from the end of a block to the start of the next one on its SM
   double tile_cycles = 300;           ///< from one tile to the next, until all consumers have changed over
-  double row_saves = 0.65;            ///< share of the rows copied for a neighbour too that the copy engine saves
-  double cluster_saves = 0.5;         ///< share of the bytes copied for a neighbour too that L2 saves
-  double cluster_cycles = 600;        ///< blocks of a cluster wait for each other at their start
-  double cluster_share = 0.02;        ///< pipelines of the blocks of a cluster wait for each other
-  double store_bytes = 64;            ///< rate of storing D and loading C, by two warpgroups
-  double epilogue_cycles = 100;       ///< from the last product to the first store
-  double exchange_cycles = 150;       ///< the same, in addition, if the warps of a consumer exchange elements
+  double row_saves = 0.6;             ///< share of a row copied for a neighbour too that the copy engine saves
+  double edge_saves = 0.95;           ///< the same of the extra time for rows that cross lines or begin inside sectors
+  double cluster_saves = 0.65;        ///< share of the bytes copied for a neighbour too that L2 saves
+  double cluster_cycles = 1100;       ///< blocks of a cluster wait for each other at their start
+  double cluster_k_cycles = 16;       ///< for a k-tile, until the blocks of a cluster have told each other
+  double cluster_share = 0.01;        ///< pipelines of the blocks of a cluster wait for each other
+  double store_bytes = 30;            ///< rate of storing D and loading C, by two warpgroups
+  double narrow_store_bytes = 18;     ///< the same if threads store, because rows of D are not at multiples of 16 bytes
+  double epilogue_cycles = 80;        ///< from the last product to the first store
+  double exchange_cycles = 400;       ///< the same, in addition, if the warps of a consumer exchange elements
   double matrix_cycles = 500;         ///< from the copies of a piece of another matrix than D to its use
   double fused_slots = 100;           ///< instructions of an epilogue in a clock, of all lanes of two warpgroups
   double lone_slots = 0.7;            ///< their share for one warpgroup, whose warps are alone on their schedulers
   double transposed_slots = 0.77;     ///< their share for a transposed config, which computes more places
 
   // The sum of the parts of a divided k (templates/wgmma_split.cuh).
-  double slot_bytes = 21;         ///< rate of writing a slot, and of reading as much
-  double arrive_cycles = 3200;    ///< from the last store of a slot to the first load of another block
-  double repeated_bytes = 11000;  ///< rate of reading operands again, for all SMs together
-  double drift_bytes = 8000;      ///< the same for operands beyond L2, in addition, if no clusters keep blocks together
-  double beyond_bytes = 1000;     ///< the same for boxes beyond an edge of an operand that lies along m or n
+  double slot_bytes = 13;        ///< rate of writing a slot, and of reading as much
+  double arrive_cycles = 2800;   ///< from the last store of a slot to the first load of another block
+  double repeated_bytes = 7000;  ///< rate of reading operands again, for all SMs together
+  double drift_bytes = 8000;     ///< the same for operands beyond L2, in addition, if no clusters keep blocks together
+  double beyond_bytes = 1000;    ///< the same for boxes beyond an edge of an operand that lies along m or n
 };
 
 /// A constant by its name. To add one, add a member to WgmmaModel and a row here.
@@ -84,10 +87,13 @@ inline constexpr WgmmaConstant kWgmmaConstants[] = {
     {"turnover_cycles", &WgmmaModel::turnover_cycles},
     {"tile_cycles", &WgmmaModel::tile_cycles},
     {"row_saves", &WgmmaModel::row_saves},
+    {"edge_saves", &WgmmaModel::edge_saves},
     {"cluster_saves", &WgmmaModel::cluster_saves},
     {"cluster_cycles", &WgmmaModel::cluster_cycles},
+    {"cluster_k_cycles", &WgmmaModel::cluster_k_cycles},
     {"cluster_share", &WgmmaModel::cluster_share},
     {"store_bytes", &WgmmaModel::store_bytes},
+    {"narrow_store_bytes", &WgmmaModel::narrow_store_bytes},
     {"epilogue_cycles", &WgmmaModel::epilogue_cycles},
     {"exchange_cycles", &WgmmaModel::exchange_cycles},
     {"matrix_cycles", &WgmmaModel::matrix_cycles},

@@ -22,14 +22,16 @@ struct Size {
 };
 constexpr Size kFitted[] = {{128, 4096, 4096}, {4096, 4096, 4096}, {64, 1280, 8192},  {1024, 512, 2048},
                             {256, 7168, 2048}, {512, 1024, 8192},  {1536, 1536, 512}, {64, 4096, 16384}};
-constexpr Size kHeldBack[] = {{192, 8192, 1024}, {2048, 2048, 2048}, {64, 2048, 16384}};
+constexpr Size kHeldBack[] = {{192, 8192, 1024},  {2048, 2048, 2048}, {64, 2048, 16384}, {96, 4096, 11008},
+                              {1024, 1024, 1024}, {384, 2304, 6144},  {4096, 1024, 1024}};
 
-/// A GPU whose latencies are shorter than those of the present model, and whose launches of clusters are cheaper.
+/// A GPU on which copies are slower than the present model says, latencies shorter, and clusters dearer.
 WgmmaModel other_gpu() {
   WgmmaModel model;
   model.latency_cycles *= 0.5;
-  model.cluster_share *= 8;
-  model.one_tile_slab_cycles *= 0.5;
+  model.copy_bytes *= 0.6;
+  model.cluster_k_cycles *= 10;
+  model.one_tile_cycles *= 0.3;
   model.turnover_cycles *= 2;
   return model;
 }
