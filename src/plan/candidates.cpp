@@ -242,6 +242,16 @@ std::vector<KernelConfig> anchors(const Workload& problem, const ArchLimits& arc
   return keep_ordered(with_repacked(problem, arch, anchors), problem, arch);
 }
 
+std::vector<KernelConfig> variants(const KernelConfig& config, const Workload& problem, const ArchLimits& arch) {
+  const auto* wgmma = std::get_if<WgmmaConfig>(&config);
+  if (wgmma == nullptr) return {};
+  const GemmTraits traits = traits_of(problem, with_repacks({}, config, problem));
+  std::vector<KernelConfig> configs;
+  for (const WgmmaConfig& variant : wgmma_variants(*wgmma, traits)) configs.emplace_back(variant);
+  keep_legal(configs, traits, arch);
+  return keep_ordered(std::move(configs), problem, arch);
+}
+
 namespace {
 
 /// The launches of a kernel whose blocks divide k. It has few tiles, so that their order does not matter.

@@ -23,6 +23,9 @@ std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& ar
 /// in the order that the problem demands. Their launches may exceed its SM limit: see is_permitted.
 std::vector<KernelConfig> candidates(const Workload& problem, const ArchLimits& arch);
 std::vector<KernelConfig> anchors(const Workload& problem, const ArchLimits& arch);
+/// The candidates for `problem` that differ from `config`, one of them, in one respect. Empty for a family with few
+/// configs. Unlike anchors they may spill.
+std::vector<KernelConfig> variants(const KernelConfig& config, const Workload& problem, const ArchLimits& arch);
 
 /// The launches of `config` that may differ in speed on `problem`: each raster whose groups are no wider than the tiles
 /// of D; and each also as a programmatic launch, if the family can wait for its predecessor and `predicted_us` is short

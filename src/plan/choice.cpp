@@ -66,6 +66,32 @@ std::vector<Prediction> predicted_anchors(const Workload& problem, const DeviceI
   return predict(anchors(problem, arch_limits(device.arch)), without_epilogue(problem), device);
 }
 
+/// `predictions`, and those of configs that are found near the best of them: of their variants, and of the variants of
+/// the best then. They stay sorted.
+std::vector<Prediction> refined(std::vector<Prediction> predictions, const Workload& problem,
+                                const DeviceInfo& device) {
+  constexpr int kRounds = 2;
+  constexpr std::size_t kBest = 6;
+  const Workload bare = without_epilogue(problem);
+  const ArchLimits& arch = arch_limits(device.arch);
+  const auto is_known = [&](const KernelConfig& config) {
+    return std::ranges::any_of(predictions, [&](const Prediction& p) { return p.config == config; });
+  };
+  for (int round = 0; round < kRounds; ++round) {
+    std::vector<KernelConfig> best;
+    for (const Prediction& p : predictions | std::views::take(kBest)) best.push_back(p.config);
+    for (const KernelConfig& config : best) {
+      for (KernelConfig& variant : variants(config, problem, arch)) {
+        if (is_known(variant)) continue;
+        const double us = predict_us(variant, bare, device);
+        predictions.push_back({std::move(variant), us});
+      }
+    }
+    std::ranges::stable_sort(predictions, {}, &Prediction::us);
+  }
+  return predictions;
+}
+
 /// The least time of `predictions`; infinite if there are none.
 double least_us(const std::vector<Prediction>& predictions) {
   return predictions.empty() ? std::numeric_limits<double>::infinity() : predictions.front().us;
@@ -254,7 +280,7 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
       choices = from(without_groups(problem), problem, least_us(predictions));
     }
   }
-  for (Choice& choice : from_predictions(predictions, problem, device)) {
+  for (Choice& choice : from_predictions(refined(predictions, problem, device), problem, device)) {
     if (std::ranges::none_of(choices, [&](const Choice& c) { return c.config == choice.config; })) {
       choices.push_back(std::move(choice));
     }

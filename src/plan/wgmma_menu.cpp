@@ -1,6 +1,7 @@
 #include "plan/wgmma_menu.hpp"
 
 #include <algorithm>
+#include <span>
 
 namespace hotgemm {
 namespace {
@@ -213,11 +214,13 @@ bool is_deep_enough(const WgmmaConfig& c, const GemmTraits& traits) {
   return slabs >= 3 && slabs * c.blocks_per_sm >= (is_large ? 3 : 4);
 }
 
+struct Cluster {
+  int m, n;
+};
+constexpr Cluster kClusters[] = {{1, 1}, {2, 1}, {1, 2}};
+
 void append_clusters(WgmmaConfig config, const GemmTraits& traits, std::vector<WgmmaConfig>& menu) {
-  struct Cluster {
-    int m, n;
-  };
-  for (const auto& [cluster_m, cluster_n] : {Cluster{1, 1}, Cluster{2, 1}, Cluster{1, 2}}) {
+  for (const auto& [cluster_m, cluster_n] : kClusters) {
     config.cluster_m = cluster_m;
     config.cluster_n = cluster_n;
     if (is_legal(config, traits, hopper())) menu.push_back(config);
@@ -279,6 +282,48 @@ void append_anchor(WgmmaConfig config, const GemmTraits& traits, std::vector<Wgm
   }
 }
 
+/// The side of a tile that is not the tall one.
+int other_side(const WgmmaConfig& c) { return c.transposed ? c.block_m : c.block_n; }
+
+/// The line of `lines` that has the tile of `config`, or nullptr.
+const WgmmaTiles* line_of(std::span<const WgmmaTiles> lines, const WgmmaConfig& config) {
+  const auto has_tile = [&](const WgmmaTiles& tiles) {
+    const int other = other_side(config);
+    if (tiles.transposed != config.transposed || other < tiles.first || other > tiles.last) return false;
+    const WgmmaConfig of_line = tile_config(tiles, other);
+    return (other - tiles.first) % tiles.step == 0 && of_line.block_m == config.block_m &&
+           of_line.block_n == config.block_n && of_line.consumers == config.consumers &&
+           of_line.split_n == config.split_n && of_line.ping_pong == config.ping_pong &&
+           of_line.one_tile == config.one_tile;
+  };
+  const auto line = std::ranges::find_if(lines, has_tile);
+  return line == lines.end() ? nullptr : &*line;
+}
+
+std::span<const WgmmaTiles> lines_for(const WgmmaConfig& c) {
+  if (c.split_k) return kSplitTiles;
+  if (c.transposed) return kTransposedTiles;
+  return kWgmmaTiles;
+}
+
+/// The tiles of the menu that are a step wider or narrower than that of `config`, or of blocks that stay if its blocks
+/// do not, and the reverse. The k-tile is that of `config`.
+std::vector<WgmmaConfig> near_tiles(const WgmmaConfig& config) {
+  std::vector<WgmmaConfig> near;
+  const std::span<const WgmmaTiles> lines = lines_for(config);
+  if (const WgmmaTiles* line = line_of(lines, config)) {
+    for (const int step : {-line->step, line->step}) {
+      WgmmaConfig wider = config;
+      (config.transposed ? wider.block_m : wider.block_n) += step;
+      if (line_of(lines, wider) != nullptr) near.push_back(wider);
+    }
+  }
+  WgmmaConfig staying = config;
+  staying.one_tile = !config.one_tile;
+  if (!config.ping_pong && line_of(lines, staying) != nullptr) near.push_back(staying);
+  return near;
+}
+
 }  // namespace
 
 std::vector<WgmmaConfig> wgmma_menu(const GemmTraits& traits) {
@@ -336,6 +381,27 @@ std::vector<WgmmaConfig> wgmma_anchors(const GemmTraits& traits) {
     });
   }
   return anchors;
+}
+
+std::vector<WgmmaConfig> wgmma_variants(const WgmmaConfig& config, const GemmTraits& traits) {
+  std::vector<WgmmaConfig> variants;
+  if (config.loaders > 0 || line_of(lines_for(config), config) == nullptr) return variants;
+  const auto append = [&](WgmmaConfig variant, int block_k) {
+    if (block_k == 128 && variant.block_m + variant.block_n > kDeepTileExtent) return;
+    variant.block_k = block_k;
+    variant = with_stages(variant, traits);
+    if (variant != config && is_deep_enough(variant, traits)) variants.push_back(variant);
+  };
+  const int block_k = !config.promote && config.block_k == typed_block_k(128, traits.element) ? 128 : 64;
+  for (const WgmmaConfig& tile : near_tiles(config)) append(tile, block_k);
+  append(config, block_k == 64 ? 128 : 64);
+  for (const auto& [cluster_m, cluster_n] : kClusters) {
+    WgmmaConfig variant = config;
+    variant.cluster_m = cluster_m;
+    variant.cluster_n = cluster_n;
+    append(variant, block_k);
+  }
+  return variants;
 }
 
 }  // namespace hotgemm

@@ -194,6 +194,32 @@ TEST(WgmmaMenu, HoldsEveryAnchor) {
   });
 }
 
+TEST(WgmmaMenu, HoldsEveryVariantOfAnAnchorAndEachDiffersInOneRespect) {
+  std::size_t count = 0;
+  for_each_traits([&](const GemmTraits& traits) {
+    const std::vector<WgmmaConfig> menu = wgmma_menu(traits);
+    for (const WgmmaConfig& anchor : wgmma_anchors(traits)) {
+      const std::vector<WgmmaConfig> variants = wgmma_variants(anchor, traits);
+      EXPECT_EQ(variants.empty(), anchor.loaders > 0) << to_string(KernelConfig(anchor));
+      for (const WgmmaConfig& variant : variants) {
+        const std::string name = to_string(KernelConfig(anchor)) + " " + to_string(KernelConfig(variant));
+        const bool has_another_tile = variant.block_m != anchor.block_m || variant.block_n != anchor.block_n;
+        const bool has_another_cluster = variant.cluster_m != anchor.cluster_m || variant.cluster_n != anchor.cluster_n;
+        ASSERT_EQ(has_another_tile + has_another_cluster + (variant.block_k != anchor.block_k) +
+                      (variant.one_tile != anchor.one_tile),
+                  1)
+            << name;
+        ASSERT_EQ(variant.split_k, anchor.split_k) << name;
+        ASSERT_EQ(variant.ping_pong, anchor.ping_pong) << name;
+        if (!is_legal(variant, traits, arch_limits("sm_90a"))) continue;
+        ASSERT_NE(std::ranges::find(menu, variant), menu.end()) << name;
+        ++count;
+      }
+    }
+  });
+  EXPECT_GT(count, 1000u);
+}
+
 TEST(WgmmaMenu, HasTheDeepestPipelineOfEveryTile) {
   for_each_traits([](const GemmTraits& traits) {
     const std::vector<WgmmaConfig> menu = wgmma_menu(traits);
