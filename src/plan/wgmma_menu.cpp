@@ -189,7 +189,7 @@ static_assert(are_legal(kWgmmaTiles) && are_legal(kTransposedTiles) && are_legal
 
 /// The largest number of stages that fits into shared memory; 0 if `config` is illegal with any number.
 int deepest(WgmmaConfig config, const GemmTraits& traits) {
-  config.stages = kMostStages;
+  config.stages = std::min(kMostStages, hopper().smem_per_sm_bytes / config.blocks_per_sm / config.stage_bytes(traits));
   while (config.stages > 0 && !is_legal(config, traits, hopper())) --config.stages;
   return config.stages;
 }
