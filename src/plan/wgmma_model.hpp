@@ -51,9 +51,9 @@ struct WgmmaModel {
   double transposed_slots = 0.77;     ///< their share for a transposed config, which computes more places
 
   // The sum of the parts of a divided k (templates/wgmma_split.cuh).
-  double slot_bytes = 13;        ///< rate of writing a slot, and of reading as much
+  double slot_bytes = 20;        ///< rate of writing a slot, and of reading as much
   double arrive_cycles = 2800;   ///< from the last store of a slot to the first load of another block
-  double repeated_bytes = 7000;  ///< rate of reading operands again, for all SMs together
+  double repeated_bytes = 12000;  ///< rate of reading operands again, for all SMs together
   double drift_bytes = 8000;     ///< the same for operands beyond L2, in addition, if no clusters keep blocks together
   double beyond_bytes = 1000;    ///< the same for boxes beyond an edge of an operand that lies along m or n
 };
