@@ -1,5 +1,6 @@
 #include "plan/choice.hpp"
 
+#include "config/class_key.hpp"
 #include "plan/candidates.hpp"
 #include "plan/model.hpp"
 #include "sweep_sample.hpp"
@@ -71,6 +72,20 @@ TEST(Choice, AVariantOfAnAnchorMayBeTheBest) {
   EXPECT_LT(predict_us(pick, problem, device), predict_us(anchor, problem, device));
   const std::vector<KernelConfig> all = candidates(problem, arch_limits(kArch));
   EXPECT_EQ(std::ranges::count(all, pick), 1) << to_string(pick);
+}
+
+TEST(Choice, RowsThatBeginInsideSectorsCountWhereAIsStoredTransposed) {
+  const Database database{DatabaseOptions{}};
+  const DeviceInfo device = nominal_device(kArch);
+  const auto pick = [&](const Workload& problem) { return choose_on(kArch, problem, database).front().config; };
+  const Workload aligned = parse_workload("4096 2024 1072 tn bf16"), inside = parse_workload("4008 2024 1072 tn bf16");
+  ASSERT_EQ(class_key(aligned), class_key(inside));
+  const KernelConfig one = pick(aligned);
+  EXPECT_EQ(one, pick(inside)) << "a class has one pick";
+  for (const Workload& problem : {aligned, inside}) {
+    const double least_us = predict(anchors(problem, arch_limits(kArch)), problem, device).front().us;
+    EXPECT_LT(predict_us(one, problem, device), 1.05 * least_us) << to_string(one);
+  }
 }
 
 TEST(Choice, ParsesNoRecordThatIsTooFarAway) {
