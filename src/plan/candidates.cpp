@@ -122,7 +122,7 @@ void append_pipelines(const MmaTile& tile, std::vector<MmaConfig>& configs) {
 }
 
 // The menu of each family. append_menu appends all configs that the tuner may try for the traits. append_anchors
-// appends the configs that may be chosen without measuring. The configs may be illegal.
+// appends the configs from which a choice without measuring begins. The configs may be illegal.
 
 template <class Config>
 void append_menu(std::type_identity<Config>, const GemmTraits&, std::vector<KernelConfig>&) {

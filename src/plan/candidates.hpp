@@ -15,7 +15,7 @@ std::vector<KernelConfig> menus(const GemmTraits& traits);
 /// menus, without duplicates.
 std::vector<KernelConfig> candidates(const GemmTraits& traits, const ArchLimits& arch);
 
-/// The configs from which a plan is chosen without measuring, and which the tuner always tries. Bare, they do not spill
+/// The configs from which a choice without measuring begins, and which the tuner always tries. Bare, they do not spill
 /// on any architecture (tests/nvrtc compiles them all). Never empty for a problem that the library supports.
 std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& arch);
 
@@ -23,8 +23,8 @@ std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& ar
 /// in the order that the problem demands. Their launches may exceed its SM limit: see is_permitted.
 std::vector<KernelConfig> candidates(const Workload& problem, const ArchLimits& arch);
 std::vector<KernelConfig> anchors(const Workload& problem, const ArchLimits& arch);
-/// The candidates for `problem` that differ from `config`, one of them, in one respect. Empty for a family with few
-/// configs. Unlike anchors they may spill.
+/// The candidates for `problem` that differ from `config`, which is one, in one respect and in the stages that fit.
+/// Empty for families other than wgmma.
 std::vector<KernelConfig> variants(const KernelConfig& config, const Workload& problem, const ArchLimits& arch);
 
 /// The launches of `config` that may differ in speed on `problem`: each raster whose groups are no wider than the tiles

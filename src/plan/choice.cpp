@@ -34,9 +34,9 @@ constexpr double kShortUs = 60;
 /// problems power binds, of which the model's times know nothing: picks that declined by 1.1 to 1.15 ran at 0.98.
 constexpr double kMostDecline = 1.15, kMostDeclineOfShort = 1.1;
 
-/// The time of an anchor relative to the pick of a near record, and of the class's own record, for which the model
-/// expects as much.
-constexpr double kAnchorRegret = 1.02, kEstimateRegret = 1.05;
+/// The time of a config that was not measured relative to the pick of a near record, and of the class's own record, for
+/// which the model expects as much.
+constexpr double kUnmeasuredRegret = 1.02, kEstimateRegret = 1.05;
 /// The least time of another config relative to the pick of the class's own record, which was raced against others.
 constexpr double kLossToTuned = 1.01;
 
@@ -87,8 +87,8 @@ std::vector<Prediction> predicted_anchors(const Workload& problem, const DeviceI
   return predictions;
 }
 
-/// `predictions`, and those of configs that are found near the best of them: of their variants, and of the variants of
-/// the best then. They stay sorted.
+/// `predictions`, which are sorted, with the variants of the best of them, and then with the variants of the best of
+/// all. The result is sorted.
 std::vector<Prediction> refined(std::vector<Prediction> predictions, const Workload& problem,
                                 const DeviceInfo& device) {
   constexpr int kRounds = 2;
@@ -185,7 +185,7 @@ void rank_fused(std::vector<Choice>& choices, const Workload& problem, const Dev
   const double least_us = std::ranges::min(bare_us);
   if (least_us < kShortUs) return;
   const bool is_tuned = choices.front().origin == Origin::tuned;
-  const double regret = is_tuned ? kEstimateRegret : kAnchorRegret;
+  const double regret = is_tuned ? kEstimateRegret : kUnmeasuredRegret;
   const auto measured_us = [&](Origin origin, double us) {
     if (origin == Origin::tuned) return least_us;
     const double expected_us = origin == Origin::nearest ? std::min(us, least_us * regret) : us * regret;
@@ -301,7 +301,10 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
       choices = from(without_groups(problem), problem, least_us(predictions));
     }
   }
-  for (Choice& choice : from_predictions(refined(predictions, problem, device), problem, device)) {
+  // Beside a record these are for kernels that spill, and an SM limit leaves few of them.
+  const bool is_refined = choices.empty() && problem.sm_limit == 0;
+  const std::vector<Prediction> estimated = is_refined ? refined(predictions, problem, device) : predictions;
+  for (Choice& choice : from_predictions(estimated, problem, device)) {
     if (std::ranges::none_of(choices, [&](const Choice& c) { return c.config == choice.config; })) {
       choices.push_back(std::move(choice));
     }

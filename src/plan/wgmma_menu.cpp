@@ -282,45 +282,48 @@ void append_anchor(WgmmaConfig config, const GemmTraits& traits, std::vector<Wgm
   }
 }
 
-/// The side of a tile that is not the tall one.
-int other_side(const WgmmaConfig& c) { return c.transposed ? c.block_m : c.block_n; }
-
-/// The line of `lines` that has the tile of `config`, or nullptr.
-const WgmmaTiles* line_of(std::span<const WgmmaTiles> lines, const WgmmaConfig& config) {
-  const auto has_tile = [&](const WgmmaTiles& tiles) {
-    const int other = other_side(config);
-    if (tiles.transposed != config.transposed || other < tiles.first || other > tiles.last) return false;
-    const WgmmaConfig of_line = tile_config(tiles, other);
-    return (other - tiles.first) % tiles.step == 0 && of_line.block_m == config.block_m &&
-           of_line.block_n == config.block_n && of_line.consumers == config.consumers &&
-           of_line.split_n == config.split_n && of_line.ping_pong == config.ping_pong &&
-           of_line.one_tile == config.one_tile;
-  };
-  const auto line = std::ranges::find_if(lines, has_tile);
-  return line == lines.end() ? nullptr : &*line;
-}
-
 std::span<const WgmmaTiles> lines_for(const WgmmaConfig& c) {
   if (c.split_k) return kSplitTiles;
   if (c.transposed) return kTransposedTiles;
   return kWgmmaTiles;
 }
 
-/// The tiles of the menu that are a step wider or narrower than that of `config`, or of blocks that stay if its blocks
-/// do not, and the reverse. The k-tile is that of `config`.
-std::vector<WgmmaConfig> near_tiles(const WgmmaConfig& config) {
+bool has_tile(const WgmmaTiles& tiles, const WgmmaConfig& config) {
+  const int other = tiles.transposed ? config.block_m : config.block_n;
+  if (other < tiles.first || other > tiles.last || (other - tiles.first) % tiles.step != 0) return false;
+  const WgmmaConfig of_line = tile_config(tiles, other);
+  WgmmaConfig alike = config;
+  alike.block_m = of_line.block_m;
+  alike.consumers = of_line.consumers;
+  alike.split_n = of_line.split_n;
+  alike.ping_pong = of_line.ping_pong;
+  alike.one_tile = of_line.one_tile;
+  alike.block_n = of_line.block_n;
+  alike.transposed = of_line.transposed;
+  return alike == config;
+}
+
+bool is_in_menu(const WgmmaConfig& config) {
+  return std::ranges::any_of(lines_for(config), [&](const WgmmaTiles& tiles) { return has_tile(tiles, config); });
+}
+
+/// The tiles of the menu that are the next ones wider and narrower than that of `config` and legal for `traits`, and
+/// the same tile in blocks that stay, if those of `config` do not, or the reverse.
+std::vector<WgmmaConfig> near_tiles(const WgmmaConfig& config, const GemmTraits& traits) {
+  constexpr int kStep = 8, kWidestStep = 64;  // of the lines of the menu
   std::vector<WgmmaConfig> near;
-  const std::span<const WgmmaTiles> lines = lines_for(config);
-  if (const WgmmaTiles* line = line_of(lines, config)) {
-    for (const int step : {-line->step, line->step}) {
-      WgmmaConfig wider = config;
-      (config.transposed ? wider.block_m : wider.block_n) += step;
-      if (line_of(lines, wider) != nullptr) near.push_back(wider);
+  for (const int direction : {-1, 1}) {
+    for (int step = kStep; step <= kWidestStep; step += kStep) {
+      WgmmaConfig other = config;
+      (config.transposed ? other.block_m : other.block_n) += direction * step;
+      if (!is_in_menu(other) || deepest(other, traits) == 0) continue;
+      near.push_back(other);
+      break;
     }
   }
   WgmmaConfig staying = config;
   staying.one_tile = !config.one_tile;
-  if (!config.ping_pong && line_of(lines, staying) != nullptr) near.push_back(staying);
+  if (is_in_menu(staying)) near.push_back(staying);
   return near;
 }
 
@@ -385,21 +388,25 @@ std::vector<WgmmaConfig> wgmma_anchors(const GemmTraits& traits) {
 
 std::vector<WgmmaConfig> wgmma_variants(const WgmmaConfig& config, const GemmTraits& traits) {
   std::vector<WgmmaConfig> variants;
-  if (config.loaders > 0 || line_of(lines_for(config), config) == nullptr) return variants;
-  const auto append = [&](WgmmaConfig variant, int block_k) {
-    if (block_k == 128 && variant.block_m + variant.block_n > kDeepTileExtent) return;
-    variant.block_k = block_k;
-    variant = with_stages(variant, traits);
-    if (variant != config && is_deep_enough(variant, traits)) variants.push_back(variant);
+  if (config.loaders > 0 || config.blocks_per_sm > 1 || !is_in_menu(config)) return variants;
+  const int short_k = typed_block_k(64, traits.element), long_k = typed_block_k(128, traits.element);
+  const auto append = [&](WgmmaConfig variant) {
+    const bool is_too_large = variant.block_m + variant.block_n > kDeepTileExtent;
+    if (!variant.promote && variant.block_k == long_k && is_too_large) return;
+    variant.stages = config.stages;
+    if (variant == config) return;
+    variant.stages = deepest(variant, traits);
+    if (variant.stages > 0 && is_deep_enough(variant, traits)) variants.push_back(variant);
   };
-  const int block_k = !config.promote && config.block_k == typed_block_k(128, traits.element) ? 128 : 64;
-  for (const WgmmaConfig& tile : near_tiles(config)) append(tile, block_k);
-  append(config, block_k == 64 ? 128 : 64);
+  for (const WgmmaConfig& tile : near_tiles(config, traits)) append(tile);
+  WgmmaConfig variant = config;
+  if (!config.promote) variant.block_k = config.block_k == long_k ? short_k : long_k;
+  append(variant);
   for (const auto& [cluster_m, cluster_n] : kClusters) {
-    WgmmaConfig variant = config;
+    variant = config;
     variant.cluster_m = cluster_m;
     variant.cluster_n = cluster_n;
-    append(variant, block_k);
+    append(variant);
   }
   return variants;
 }

@@ -15,9 +15,9 @@ std::vector<WgmmaConfig> wgmma_menu(const GemmTraits& traits);
 /// of one type of 16 bits have the same anchors.
 std::vector<WgmmaConfig> wgmma_anchors(const GemmTraits& traits = {});
 
-/// The configs of the menu that differ from `config` in one respect, with as many stages as fit: the width of the tile,
-/// its k-tile, the cluster, or whether a block stays for more than one tile. Not all are legal for `traits`. Empty for
-/// a config whose tile is not in the menu.
+/// The configs of the menu that differ from `config` in one respect, and in the stages that fit: the width of the tile,
+/// the k-tile, the cluster, or whether a block stays for more than one tile. All are legal for `traits`. Empty if
+/// threads load, or if an SM has several blocks: such kernels may spill, others have not done so.
 std::vector<WgmmaConfig> wgmma_variants(const WgmmaConfig& config, const GemmTraits& traits);
 
 }  // namespace hotgemm

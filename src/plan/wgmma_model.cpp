@@ -63,7 +63,7 @@ double engine_cycles(const WgmmaTile& tile, std::int64_t extent, std::int64_t k,
   const auto grain = static_cast<double>(std::gcd<std::int64_t>(pitch, width));  // rows begin at any multiple of this
   const double lines = (width - grain) / kLineBytes, sectors = std::max(0.0, 1 - grain / kSectorBytes);
   const double shared = 1 - 1.0 / sharers;
-  const double row = std::max(model.row_cycles, width / model.copy_bytes) * (1 - model.row_saves * shared) +
+  const double row = model.row_cycles * (1 - model.row_saves * shared) +
                      (lines * model.line_cycles + sectors * model.sector_cycles) * (1 - model.edge_saves * shared);
   const double rows = tile.k_major ? std::min<double>(tile.outer, static_cast<double>(extent)) : tile.block_k;
   return rows * tile.slabs() * row;
@@ -88,8 +88,8 @@ double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p,
   return std::max(engine, asked / (model.l2_total_bytes / sms));
 }
 
-/// The least time between two k-tiles of a block, in the mean, because of the instructions that load them. The first
-/// copies of a one-tile block are under way before it multiplies.
+/// The least time for a k-tile because of the instructions that load it: the mean over `k_tiles`. A one-tile block has
+/// the copies for its stages under way before it multiplies, and pays for the others.
 double issue_cycles(const WgmmaConfig& c, const GemmTraits& t, double k_tiles, const WgmmaModel& model) {
   if (c.one_tile) {
     const double copied_late = std::max(k_tiles - c.stages, 0.0) / std::max(k_tiles, 1.0);

@@ -15,16 +15,16 @@ namespace hotgemm {
 struct WgmmaModel {
   double sustained = 0.97;  ///< share of the nominal tensor-core rate that the power limit leaves on random data
   double shared_bytes = 128;
-  double write_share = 0.68;          ///< cost of a byte that a copy writes to shared memory, relative to a byte read
-  double copy_bytes = 85;             ///< rate of the copy engine
-  double row_cycles = 1.6;            ///< least time for a row of a box
-  double line_cycles = 0.5;           ///< extra time for a row that crosses into another line
-  double sector_cycles = 5;           ///< extra time for a row that begins inside a sector
-  double l2_total_bytes = 9000;       ///< for all SMs together: L2 merges requests of neighbours for the same data
-  double latency_cycles = 1400;       ///< from the issue of a copy to its data, from DRAM
-  double held_stages = 0.81;          ///< stages that are being read, so that no copy into them is in flight
-  double wait_cycles = 18;            ///< waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
-  double one_tile_cycles = 310;       ///< time for a k-tile beyond the stages if the multiplying warps also copy:
+  double write_share = 0.68;     ///< cost of a byte that a copy writes to shared memory, relative to a byte read
+  double row_cycles = 1.6;       ///< time of the copy engine for a row of a box
+  double line_cycles = 0.5;      ///< extra time for a row that crosses into another line
+  double sector_cycles = 5;      ///< extra time for a row that begins inside a sector
+  double l2_total_bytes = 9000;  ///< for all SMs together: L2 merges requests of neighbours for the same data
+  double latency_cycles = 1400;  ///< from the issue of a copy to its data, from DRAM
+  double held_stages = 0.81;     ///< stages that are being read, so that no copy into them is in flight
+  double wait_cycles = 18;       ///< waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
+  double one_tile_cycles =
+      310;  ///< least time for a k-tile beyond the stages if the multiplying warps also copy: this, and
   double one_tile_slab_cycles = 160;  ///< this for each 128 bytes of k, which take a copy of each operand
   double odd_loads = 5.7;             ///< cycles of the load-store units for 128 bytes of odd rows that threads move
   double even_loads = 3.9;            ///< the same for rows at multiples of 4 bytes
@@ -39,23 +39,23 @@ struct WgmmaModel {
   double edge_saves = 0.95;           ///< the same of the extra time for rows that cross lines or begin inside sectors
   double cluster_saves = 0.65;        ///< share of the bytes copied for a neighbour too that L2 saves
   double cluster_cycles = 1100;       ///< blocks of a cluster wait for each other at their start
-  double cluster_k_cycles = 16;       ///< for a k-tile, until the blocks of a cluster have told each other
-  double cluster_share = 0.01;        ///< pipelines of the blocks of a cluster wait for each other
+  double cluster_k_cycles = 16;       ///< for a k-tile: the blocks of a cluster tell each other that a stage is free
+  double cluster_share = 0.01;        ///< share of its time that a k-tile takes longer in a cluster
   double store_bytes = 30;            ///< rate of storing D and loading C, by two warpgroups
-  double narrow_store_bytes = 18;     ///< the same if threads store, because rows of D are not at multiples of 16 bytes
-  double epilogue_cycles = 80;        ///< from the last product to the first store
-  double exchange_cycles = 400;       ///< the same, in addition, if the warps of a consumer exchange elements
-  double matrix_cycles = 500;         ///< from the copies of a piece of another matrix than D to its use
-  double fused_slots = 100;           ///< instructions of an epilogue in a clock, of all lanes of two warpgroups
-  double lone_slots = 0.7;            ///< their share for one warpgroup, whose warps are alone on their schedulers
-  double transposed_slots = 0.77;     ///< their share for a transposed config, which computes more places
+  double narrow_store_bytes = 18;  ///< the same, if rows of D are not at multiples of 16 bytes, so that threads store
+  double epilogue_cycles = 80;     ///< from the last product to the first store
+  double exchange_cycles = 400;    ///< the same, in addition, if the warps of a consumer exchange elements
+  double matrix_cycles = 500;      ///< from the copies of a piece of another matrix than D to its use
+  double fused_slots = 100;        ///< instructions of an epilogue in a clock, of all lanes of two warpgroups
+  double lone_slots = 0.7;         ///< their share for one warpgroup, whose warps are alone on their schedulers
+  double transposed_slots = 0.77;  ///< their share for a transposed config, which computes more places
 
   // The sum of the parts of a divided k (templates/wgmma_split.cuh).
-  double slot_bytes = 20;        ///< rate of writing a slot, and of reading as much
-  double arrive_cycles = 2800;   ///< from the last store of a slot to the first load of another block
+  double slot_bytes = 20;         ///< rate of writing a slot, and of reading as much
+  double arrive_cycles = 2800;    ///< from the last store of a slot to the first load of another block
   double repeated_bytes = 12000;  ///< rate of reading operands again, for all SMs together
-  double drift_bytes = 8000;     ///< the same for operands beyond L2, in addition, if no clusters keep blocks together
-  double beyond_bytes = 1000;    ///< the same for boxes beyond an edge of an operand that lies along m or n
+  double drift_bytes = 8000;      ///< the same for operands beyond L2, in addition, if no clusters keep blocks together
+  double beyond_bytes = 1000;     ///< the same for boxes beyond an edge of an operand that lies along m or n
 };
 
 /// A constant by its name. To add one, add a member to WgmmaModel and a row here.
@@ -67,7 +67,6 @@ inline constexpr WgmmaConstant kWgmmaConstants[] = {
     {"sustained", &WgmmaModel::sustained},
     {"shared_bytes", &WgmmaModel::shared_bytes},
     {"write_share", &WgmmaModel::write_share},
-    {"copy_bytes", &WgmmaModel::copy_bytes},
     {"row_cycles", &WgmmaModel::row_cycles},
     {"line_cycles", &WgmmaModel::line_cycles},
     {"sector_cycles", &WgmmaModel::sector_cycles},

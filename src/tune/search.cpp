@@ -178,10 +178,10 @@ class Search : SearchRaces {
     return is_modelled_ ? capped_times(rows(), entries, us, problem_) : us;
   }
 
-  /// Where power may bind, rasters are not raced in rounds: one that reads more from DRAM loses 3 to 7 % alone, and
-  /// nothing in rounds (docs/notebook/search.md, 16).
+  /// Where power may bind and nothing runs alone, rasters are not raced: one that reads more from DRAM loses 3 to 7 %
+  /// alone, and nothing in rounds (docs/notebook/search.md, 17).
   std::vector<RowLaunch> in_best_rasters(const std::vector<RowLaunch>& entries) {
-    if (!options_.with_rasters || is_modelled_) return with_programmatic(rows(), entries, problem_, sm_count());
+    if (!options_.with_rasters || is_provisional_) return with_programmatic(rows(), entries, problem_, sm_count());
     return halve(with_rasters(rows(), entries, problem_, sm_count()), entries.size(), kRasterRounds, after(0.75),
                  kRasterRounds);
   }

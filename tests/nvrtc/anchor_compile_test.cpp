@@ -1,13 +1,13 @@
-// Kernels with epilogues, for batches and for groups: plans find one that stays in registers and keeps its products
-// asynchronous.
+// Kernels with epilogues, for batches and for groups: plans without records find one that stays in registers and keeps
+// its products asynchronous.
 
 #include "nvrtc/compile_fixture.hpp"
 
 #include "config/device_info.hpp"
 #include "config/repack.hpp"
 #include "config/traits.hpp"
-#include "plan/candidates.hpp"
-#include "plan/model.hpp"
+#include "plan/choice.hpp"
+#include "records/database.hpp"
 
 #include <gtest/gtest.h>
 
@@ -49,19 +49,18 @@ std::vector<std::pair<std::string, std::string>> problems_with(const std::string
 
 class AnchorCompile : public CompileMatrix {
  protected:
-  /// The kernel of one of the `most` best anchors that spills no more than plans accept.
+  /// The kernel of one of the first `most` choices that spills no more than plans accept.
   void expect_one_in_registers(const std::string& text, const std::string& arch, std::size_t most) {
     SCOPED_TRACE(text + " on " + arch);
     const Workload problem = parse_workload(text);
-    const std::vector<Prediction> best = predict(anchors(problem, arch_limits(arch)), problem, nominal_device(arch));
+    const std::vector<Choice> best = choose(problem, arch, Database{DatabaseOptions{}}, {});
     for (std::size_t i = 0; i < std::min(best.size(), most); ++i) {
-      const LaunchConfig launch = default_launch(best[i].config, problem, nominal_device(arch));
-      const MatrixCase one = gemm_case(best[i].config, traits_of(problem, launch), arch, bundle_);
+      const MatrixCase one = gemm_case(best[i].config, traits_of(problem, best[i].launch), arch, bundle_);
       const BuildResult built = builder_->build(one.source);
       ASSERT_TRUE(built.cubin) << built.failure;
       if (built.cubin->spill_bytes <= most_spill_bytes_) return check(one, *built.cubin);
     }
-    ADD_FAILURE() << "each of the " << most << " best anchors spills";
+    ADD_FAILURE() << "each of the first " << most << " choices spills";
   }
 
   /// Expects it of each problem, or of one of `step` in a sample.

@@ -60,6 +60,8 @@ TEST(Choice, WithoutRecordsItIsTheAnchorsAndVariantsOfTheBestByTheModel) {
     }
     EXPECT_EQ(chosen_anchors, ranked);
     EXPECT_EQ(choices.size() > ranked.size(), arch == "sm_90a") << arch;
+    const std::vector<KernelConfig> all = candidates(problem, arch_limits(arch));
+    for (const Choice& c : choices) EXPECT_EQ(std::ranges::count(all, c.config), 1) << to_string(c.config);
   }
 }
 
@@ -72,6 +74,21 @@ TEST(Choice, AVariantOfAnAnchorMayBeTheBest) {
   EXPECT_LT(predict_us(pick, problem, device), predict_us(anchor, problem, device));
   const std::vector<KernelConfig> all = candidates(problem, arch_limits(kArch));
   EXPECT_EQ(std::ranges::count(all, pick), 1) << to_string(pick);
+}
+
+TEST(Choice, BesideARecordAndUnderAnSmLimitThereAreOnlyAnchors) {
+  const TemporaryDirectory directory;
+  write_file(directory.segments() / "x.jsonl", to_line({unlikely_record("512 512 512 nt f16"), 1}) + "\n");
+  const Database database{user_layer(directory)};
+  for (const char* text : {"512 512 512 nt f16", "4096 4096 512 nt f16 sms=64"}) {
+    const Workload problem = parse_workload(text);
+    const std::vector<KernelConfig> known = anchors(problem, arch_limits(kArch));
+    const std::vector<Choice> choices = choose_on(kArch, problem, database);
+    for (const Choice& c : choices) {
+      if (c.origin == Origin::tuned) continue;
+      EXPECT_EQ(std::ranges::count(known, c.config), 1) << to_string(c.config);
+    }
+  }
 }
 
 TEST(Choice, RowsThatBeginInsideSectorsCountWhereAIsStoredTransposed) {

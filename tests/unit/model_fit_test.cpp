@@ -29,7 +29,7 @@ constexpr Size kHeldBack[] = {{192, 8192, 1024},  {2048, 2048, 2048}, {64, 2048,
 WgmmaModel other_gpu() {
   WgmmaModel model;
   model.latency_cycles *= 0.5;
-  model.copy_bytes *= 0.6;
+  model.row_cycles *= 1.7;
   model.cluster_k_cycles *= 10;
   model.one_tile_cycles *= 0.3;
   model.turnover_cycles *= 2;

@@ -213,7 +213,7 @@ void add_show_command(CLI::App& app, Session& session) {
   command->of_problems = {
       sub.add_option("--top", command->top, "how many candidates to list")->capture_default_str(),
       sub.add_flag("--candidates", command->candidates, "list all candidates"),
-      sub.add_flag("--anchors", command->anchors, "list the anchors: the configs to pick from without measuring")};
+      sub.add_flag("--anchors", command->anchors, "list the anchors: the configs from which a pick without measuring begins")};
   command->of_problems[0]->excludes(command->of_problems[1]);
   sub.add_flag("--source", command->source, "print the whole code that is compiled, with its templates");
   sub.add_flag("--build", command->build, "compile, and print registers, spills, shared memory and compile time");
