@@ -129,8 +129,8 @@ TEST(Model, PrefersTensorCoresAndTilesThatFit) {
   }
 }
 
-// Timed on an H200: 64, 155 and 303 µs, where the picks of before took 100, 217 and 420 (docs/notebook/deepk.md, 8). The
-// first one is now a tile of 96 columns instead of 128, of which 960 are a multiple.
+// Timed on an H200: 64, 155 and 303 µs, where the picks of before took 100, 217 and 420 (docs/notebook/deepk.md, 8).
+// The first one is now a tile of 96 columns instead of 128, of which 960 are a multiple.
 TEST(Model, ALongKIsDividedAmongPairsOfBlocks) {
   const auto pick = [](std::int64_t m, std::int64_t n, std::int64_t k, Op op_a, Op op_b) {
     const Database database{DatabaseOptions{}};
