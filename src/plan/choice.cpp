@@ -301,8 +301,9 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
       choices = from(without_groups(problem), problem, least_us(predictions));
     }
   }
-  // Beside a record these are for kernels that spill, and an SM limit leaves few of them.
-  const bool is_refined = choices.empty() && problem.sm_limit == 0;
+  // Beside a record these choices are for kernels that spill; an SM limit leaves few of them; an epilogue needs
+  // registers, which are known to suffice for anchors.
+  const bool is_refined = choices.empty() && problem.sm_limit == 0 && problem.epilogue == Epilogue{};
   const std::vector<Prediction> estimated = is_refined ? refined(predictions, problem, device) : predictions;
   for (Choice& choice : from_predictions(estimated, problem, device)) {
     if (std::ranges::none_of(choices, [&](const Choice& c) { return c.config == choice.config; })) {

@@ -76,11 +76,11 @@ TEST(Choice, AVariantOfAnAnchorMayBeTheBest) {
   EXPECT_EQ(std::ranges::count(all, pick), 1) << to_string(pick);
 }
 
-TEST(Choice, BesideARecordAndUnderAnSmLimitThereAreOnlyAnchors) {
+TEST(Choice, BesideARecordUnderAnSmLimitAndWithAnEpilogueThereAreOnlyAnchors) {
   const TemporaryDirectory directory;
   write_file(directory.segments() / "x.jsonl", to_line({unlikely_record("512 512 512 nt f16"), 1}) + "\n");
   const Database database{user_layer(directory)};
-  for (const char* text : {"512 512 512 nt f16", "4096 4096 512 nt f16 sms=64"}) {
+  for (const char* text : {"512 512 512 nt f16", "4096 4096 512 nt f16 sms=64", "4096 4096 512 nt f16 epilogue=relu"}) {
     const Workload problem = parse_workload(text);
     const std::vector<KernelConfig> known = anchors(problem, arch_limits(kArch));
     const std::vector<Choice> choices = choose_on(kArch, problem, database);
