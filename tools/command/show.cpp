@@ -210,10 +210,10 @@ void add_show_command(CLI::App& app, Session& session) {
   add_function_option(sub, command->problems);
   add_arch_option(sub, session, command->arch,
                   "the architecture to plan for, as in sm_90a or 90a (default: native, this GPU's; else sm_90a)");
-  command->of_problems = {
-      sub.add_option("--top", command->top, "how many candidates to list")->capture_default_str(),
-      sub.add_flag("--candidates", command->candidates, "list all candidates"),
-      sub.add_flag("--anchors", command->anchors, "list the anchors: the configs from which a pick without measuring begins")};
+  command->of_problems = {sub.add_option("--top", command->top, "how many candidates to list")->capture_default_str(),
+                          sub.add_flag("--candidates", command->candidates, "list all candidates"),
+                          sub.add_flag("--anchors", command->anchors,
+                                       "list the anchors: the configs from which a pick without measuring begins")};
   command->of_problems[0]->excludes(command->of_problems[1]);
   sub.add_flag("--source", command->source, "print the whole code that is compiled, with its templates");
   sub.add_flag("--build", command->build, "compile, and print registers, spills, shared memory and compile time");
