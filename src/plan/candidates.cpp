@@ -248,7 +248,6 @@ std::vector<KernelConfig> variants(const KernelConfig& config, const Workload& p
   const GemmTraits traits = traits_of(problem, with_repacks({}, config, problem));
   std::vector<KernelConfig> configs;
   for (const WgmmaConfig& variant : wgmma_variants(*wgmma, traits)) configs.emplace_back(variant);
-  keep_legal(configs, traits, arch);
   return keep_ordered(std::move(configs), problem, arch);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <tuple>
 
 namespace hotgemm {
 namespace {
@@ -288,19 +289,15 @@ std::span<const WgmmaTiles> lines_for(const WgmmaConfig& c) {
   return kWgmmaTiles;
 }
 
+/// What tile_config sets.
+constexpr auto tile_of(const WgmmaConfig& c) {
+  return std::tuple(c.transposed, c.block_m, c.block_n, c.consumers, c.split_n, c.ping_pong, c.one_tile);
+}
+
 bool has_tile(const WgmmaTiles& tiles, const WgmmaConfig& config) {
   const int other = tiles.transposed ? config.block_m : config.block_n;
-  if (other < tiles.first || other > tiles.last || (other - tiles.first) % tiles.step != 0) return false;
-  const WgmmaConfig of_line = tile_config(tiles, other);
-  WgmmaConfig alike = config;
-  alike.block_m = of_line.block_m;
-  alike.consumers = of_line.consumers;
-  alike.split_n = of_line.split_n;
-  alike.ping_pong = of_line.ping_pong;
-  alike.one_tile = of_line.one_tile;
-  alike.block_n = of_line.block_n;
-  alike.transposed = of_line.transposed;
-  return alike == config;
+  const bool is_in_line = other >= tiles.first && other <= tiles.last && (other - tiles.first) % tiles.step == 0;
+  return is_in_line && tile_of(tile_config(tiles, other)) == tile_of(config);
 }
 
 bool is_in_menu(const WgmmaConfig& config) {

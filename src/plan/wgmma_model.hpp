@@ -15,16 +15,15 @@ namespace hotgemm {
 struct WgmmaModel {
   double sustained = 0.97;  ///< share of the nominal tensor-core rate that the power limit leaves on random data
   double shared_bytes = 128;
-  double write_share = 0.68;     ///< cost of a byte that a copy writes to shared memory, relative to a byte read
-  double row_cycles = 1.6;       ///< time of the copy engine for a row of a box
-  double line_cycles = 0.5;      ///< extra time for a row that crosses into another line
-  double sector_cycles = 5;      ///< extra time for a row that begins inside a sector
-  double l2_total_bytes = 9000;  ///< for all SMs together: L2 merges requests of neighbours for the same data
-  double latency_cycles = 1400;  ///< from the issue of a copy to its data, from DRAM
-  double held_stages = 0.81;     ///< stages that are being read, so that no copy into them is in flight
-  double wait_cycles = 18;       ///< waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
-  double one_tile_cycles =
-      310;  ///< least time for a k-tile beyond the stages if the multiplying warps also copy: this, and
+  double write_share = 0.68;          ///< cost of a byte that a copy writes to shared memory, relative to a byte read
+  double row_cycles = 1.6;            ///< time of the copy engine for a row of a box
+  double line_cycles = 0.5;           ///< extra time for a row that crosses into another line
+  double sector_cycles = 5;           ///< extra time for a row that begins inside a sector
+  double l2_total_bytes = 9000;       ///< for all SMs together: L2 merges requests of neighbours for the same data
+  double latency_cycles = 1400;       ///< from the issue of a copy to its data, from DRAM
+  double held_stages = 0.81;          ///< stages that are being read, so that no copy into them is in flight
+  double wait_cycles = 18;            ///< waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
+  double one_tile_cycles = 310;       ///< least time for a k-tile whose copies the multiplying warps issue: this, and
   double one_tile_slab_cycles = 160;  ///< this for each 128 bytes of k, which take a copy of each operand
   double odd_loads = 5.7;             ///< cycles of the load-store units for 128 bytes of odd rows that threads move
   double even_loads = 3.9;            ///< the same for rows at multiples of 4 bytes

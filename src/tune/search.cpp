@@ -178,8 +178,8 @@ class Search : SearchRaces {
     return is_modelled_ ? capped_times(rows(), entries, us, problem_) : us;
   }
 
-  /// Where power may bind and nothing runs alone, rasters are not raced: one that reads more from DRAM loses 3 to 7 %
-  /// alone, and nothing in rounds (docs/notebook/search.md, 17).
+  /// Rasters are not raced where power may bind and no kernel runs alone. A raster that reads more from DRAM takes as
+  /// long as others in rounds, and 3 to 7 % longer alone (docs/notebook/search.md, 17).
   std::vector<RowLaunch> in_best_rasters(const std::vector<RowLaunch>& entries) {
     if (!options_.with_rasters || is_provisional_) return with_programmatic(rows(), entries, problem_, sm_count());
     return halve(with_rasters(rows(), entries, problem_, sm_count()), entries.size(), kRasterRounds, after(0.75),

@@ -50,7 +50,7 @@ struct SearchOptions {
   std::uint64_t seed = 1;
   std::int64_t scratch_bytes = std::int64_t{512} << 20;
   /// False: each config is timed in its usual raster only, and programmatically in that. A search takes most of its
-  /// time for rasters. It is also so where power may bind and nothing runs alone.
+  /// time for rasters. A search does so too where power may bind and no kernel runs alone.
   bool with_rasters = true;
   int final_races = 3;  ///< the most races of `rounds` rounds for the final comparison
   bool with_baseline = false;
