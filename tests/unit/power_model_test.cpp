@@ -59,8 +59,8 @@ std::vector<PowerCandidate> candidates_of(std::span<const Measured> rows, const 
 TEST(PowerModelTest, MeetsTheRatesOfKernelsThatRanAlone) {
   const auto expect_close = [](std::span<const Measured> rows, std::int64_t size) {
     for (const Measured& row : rows) {
-      const double bytes = moved_bytes_per_flop(*parse_config(row.config), cube(size));
-      EXPECT_NEAR(1 / capped_time(669 / row.rounds, bytes), row.alone, 0.03 * row.alone) << size << " " << row.config;
+      const double joules = joules_per_flop(*parse_config(row.config), cube(size));
+      EXPECT_NEAR(1 / capped_time(669 / row.rounds, joules), row.alone, 0.045 * row.alone) << size << " " << row.config;
     }
   };
   expect_close(k4096, 4096);
@@ -81,32 +81,35 @@ TEST(PowerModelTest, ThePickLosesLittleUnderTheCap) {
   EXPECT_GT(share_of_best(kShortK, short_k), 0.985);
 }
 
-TEST(PowerModelTest, BelowTheCapBytesCostMoreJoulesThanClocks) {
-  EXPECT_LT(free_joules(1, 0.009), free_joules(1, 0.017));
-  EXPECT_LT(free_joules(1, 0.012), free_joules(1.1, 0.012));
+TEST(PowerModelTest, BelowTheCapBytesCostMoreThanClocks) {
+  EXPECT_LT(free_joules(1, 1.0), free_joules(1, 1.18));
+  EXPECT_LT(free_joules(1, 1.07), free_joules(1.1, 1.07));
   // A tenth more clocks for a seventh of the bytes less: slower under the cap, and fewer joules below it.
-  EXPECT_GT(capped_time(1.1, 0.0125), capped_time(1, 0.0145));
-  EXPECT_LT(free_joules(1.1, 0.0125), free_joules(1, 0.0145));
-  const std::vector<PowerCandidate> few{{100, 0.0145, 1}, {101, 0.0145, 2}, {110, 0.0125, 3}};
+  EXPECT_GT(capped_time(1.1, 1.08), capped_time(1, 1.125));
+  EXPECT_LT(free_joules(1.1, 1.08), free_joules(1, 1.125));
+  const std::vector<PowerCandidate> few{{100, 1.125, 1}, {101, 1.125, 2}, {110, 1.08, 3}};
   EXPECT_THAT(pick_for_power_final(few, 2), testing::ElementsAre(0u, 1u));
   EXPECT_THAT(pick_for_power_final(few, 2, free_joules), testing::ElementsAre(0u, 2u));
 }
 
-TEST(PowerModelTest, FewerBytesOrFewerClocksAreFaster) {
-  EXPECT_LT(capped_time(1, 0.009), capped_time(1, 0.017));
-  EXPECT_LT(capped_time(1, 0.012), capped_time(1.1, 0.012));
+TEST(PowerModelTest, FewerJoulesOrFewerClocksAreFaster) {
+  EXPECT_LT(capped_time(1, 1.0), capped_time(1, 1.18));
+  EXPECT_LT(capped_time(1, 1.07), capped_time(1.1, 1.07));
   const KernelConfig single = *parse_config(k4096[3].config), pair = *parse_config(k4096[4].config);
-  EXPECT_LT(moved_bytes_per_flop(pair, cube(4096)), moved_bytes_per_flop(single, cube(4096)));
-  EXPECT_GT(moved_bytes_per_flop(single, cube(4100)), 1.02 * moved_bytes_per_flop(single, cube(4096)))
+  const KernelConfig small = *parse_config(k4096[1].config), narrow = *parse_config(k4096[0].config);
+  EXPECT_LT(joules_per_flop(small, cube(8192)), joules_per_flop(narrow, cube(8192))) << "they move more bytes";
+  EXPECT_GT(joules_per_flop(pair, cube(4096)), joules_per_flop(single, cube(4096)))
+      << "a cluster costs more than it saves";
+  EXPECT_GT(joules_per_flop(single, cube(4100)), 1.005 * joules_per_flop(single, cube(4096)))
       << "the last tiles are nearly empty";
 }
 
 TEST(PowerModelTest, WeighsTimesOfOneClockAsTheyAreUnderTheCap) {
   for (const double clocks : {1.0, 1.05, kMostClocks}) {
-    const double weighed = clocks * capped_factor(clocks, 0.012) / capped_factor(1, 0.017);
-    EXPECT_NEAR(weighed, capped_time(clocks, 0.012) / capped_time(1, 0.017), 1e-9) << clocks;
+    const double weighed = clocks * capped_factor(clocks, 1.07) / capped_factor(1, 1.18);
+    EXPECT_NEAR(weighed, capped_time(clocks, 1.07) / capped_time(1, 1.18), 1e-9) << clocks;
   }
-  EXPECT_TRUE(std::isinf(capped_factor(kMostClocks + 0.01, 0.001))) << "however few bytes it moves";
+  EXPECT_TRUE(std::isinf(capped_factor(kMostClocks + 0.01, 0.8))) << "however few bytes it moves";
 }
 
 TEST(PowerModelTest, IsThereForTensorCoresOfHopper) {
@@ -118,7 +121,7 @@ TEST(PowerModelTest, IsThereForTensorCoresOfHopper) {
     other.types = types;
     EXPECT_TRUE(is_modelled(Workload(other), nominal_device("sm_90a")));
     const KernelConfig config = *parse_config("wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1");
-    EXPECT_EQ(moved_bytes_per_flop(config, Workload(other)), moved_bytes_per_flop(config, Workload(f16)));
+    EXPECT_EQ(joules_per_flop(config, Workload(other)), joules_per_flop(config, Workload(f16)));
   }
   EXPECT_TRUE(is_modelled(Workload(f16), nominal_device("sm_90a")));
   EXPECT_FALSE(is_modelled(Workload(f16), nominal_device("sm_80")));
@@ -135,7 +138,7 @@ TEST(PowerModelTest, TheFinalHasTheWinnersOfRoundsAndThoseThatSaveEnergy) {
 }
 
 TEST(PowerModelTest, TheFinalHasNoDuplicatesAndFewOfATile) {
-  std::vector<PowerCandidate> all(20, PowerCandidate{.us = 100, .bytes_per_flop = 0.01, .tile = 1});
+  std::vector<PowerCandidate> all(20, PowerCandidate{.us = 100, .joules = 1.02, .tile = 1});
   for (std::size_t i = 0; i < all.size(); ++i) all[i].us += static_cast<double>(i);
   EXPECT_EQ(best_under_power_cap(all, 12).size(), 2u);
   const std::vector<std::size_t> final = pick_for_power_final(all, 12);
@@ -143,7 +146,7 @@ TEST(PowerModelTest, TheFinalHasNoDuplicatesAndFewOfATile) {
   EXPECT_EQ(pick_for_power_final(all, 50).size(), 20u);
   EXPECT_THAT(pick_for_power_final({}, 3), testing::IsEmpty());
   all[19].us = 140;
-  all[19].bytes_per_flop = 0.0001;
+  all[19].joules = 0.8;
   all[19].tile = 2;
   EXPECT_THAT(best_under_power_cap(all, 12), testing::Not(testing::Contains(std::size_t{19}))) << "it is far too slow";
 }
