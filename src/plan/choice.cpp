@@ -36,7 +36,7 @@ constexpr double kMostDecline = 1.15, kMostDeclineOfShort = 1.1;
 
 /// The time of a config that was not measured relative to the pick of a near record, and of the class's own record, for
 /// which the model expects as much.
-constexpr double kUnmeasuredRegret = 1.02, kEstimateRegret = 1.05;
+constexpr double kUnmeasuredRegret = 1.02, kEstimateRegret = 1.03;
 /// The least time of another config relative to the pick of the class's own record, which was raced against others.
 constexpr double kLossToTuned = 1.01;
 

@@ -4,6 +4,7 @@
 #include "config/class_key.hpp"
 #include "config/launch_shape.hpp"
 #include "config/live_registers.hpp"
+#include "config/prepacked.hpp"
 #include "config/repack.hpp"
 #include "config/sm_limit.hpp"
 #include "config/traits.hpp"
@@ -184,6 +185,12 @@ double beyond_us(const KernelConfig& config, const Workload& problem, const Devi
   return wgmma != nullptr ? wgmma_beyond_us(*wgmma, problem, device, model) : 0;
 }
 
+double unmerged_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device,
+                   const WgmmaModel& model) {
+  const auto* wgmma = std::get_if<WgmmaConfig>(&config);
+  return wgmma != nullptr ? wgmma_unmerged_us(*wgmma, problem, device, model) : 0;
+}
+
 int best_splits(const KernelConfig& config, const Workload& problem, const DeviceInfo& device, int resident,
                 const WgmmaModel& model = {}) {
   const auto* wgmma = std::get_if<WgmmaConfig>(&config);
@@ -201,14 +208,8 @@ double repack_us(const KernelConfig& config, const Workload& problem, const Devi
 }
 
 /// The share of the shorter of two times, that of the SMs and that of DRAM, that the longer one does not hide.
-/// `shorter_us` is the shorter time, `sum_us` the time in which blocks add parts of a sum.
-double unhidden_share(const KernelConfig& config, const Workload& problem, const DeviceInfo& device, int resident,
-                      double shorter_us, double sum_us) {
+double unhidden_share(const KernelConfig& config, const Workload& problem, const DeviceInfo& device, int resident) {
   constexpr double kLeast = 0.1;
-  if (sum_us > 0) {  // parts of a divided k are short: most of what is not hidden is their start
-    constexpr double kShare = 0.45, kLongestUs = 12;
-    return kLeast + (kShare - kLeast) * kLongestUs / std::max(shorter_us, kLongestUs);
-  }
   if (std::holds_alternative<WgmmaConfig>(config)) return kLeast;  // as fitted: most blocks stay, and load ahead
   // Blocks that start together load together, and store together: 65536×64×64 takes 9.4 µs on an H200.
   const LaunchShape shape = launch_shape(config, traits_of(problem));
@@ -234,12 +235,22 @@ double read_share(const KernelConfig& config) {
   return wgmma != nullptr && wgmma->loaders > 0 ? 0.8 : 1;
 }
 
+/// `problem` with the operands packed that `config` copies for `asked`: rows of a copy begin where packed ones do.
+/// Those of types that cannot be packed keep the rows that the caller has.
+Workload as_packed(Workload problem, const Workload& asked, const KernelConfig& config) {
+  const LaunchConfig launch = with_repacks({}, config, asked);
+  const auto is_packed = [](Repack copy, DType element) { return copy != Repack::none && can_be_prepacked(element); };
+  problem.prepacked_a = problem.prepacked_a || is_packed(launch.repack_a, problem.types.a);
+  problem.prepacked_b = problem.prepacked_b || is_packed(launch.repack_b, problem.types.b);
+  return problem;
+}
+
 /// predict_us for a GPU on all of whose SMs the kernel runs, with at most `resident` blocks on each.
 double predict_us(const KernelConfig& config, const Workload& asked, const DeviceInfo& device, int resident,
                   const WgmmaModel& model) {
   // The model is of the bare product, and adds the work of the epilogue; a batch in place of groups may have no kernels
   // with their epilogue.
-  const Workload problem = without_epilogue(with_uniform_groups(repacked(asked, config)));
+  const Workload problem = as_packed(without_epilogue(with_uniform_groups(repacked(asked, config))), asked, config);
   const int splits = best_splits(config, problem, device, resident, model);
   const auto compute = [&](const auto& c) {
     return compute_us(c, problem, device, resident, splits, model, asked.epilogue);
@@ -256,10 +267,11 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
                         m * static_cast<double>(columns_of_d(asked)) * size_bytes(problem.types.d) * matrices);
   const double dram_us =
       bytes / (device.dram_gbps * 0.85e3 * read_share(config)) + repeated_us(config, problem, device, model);
-  const double shorter_us = std::min(sm_us, dram_us);
-  const double unhidden = unhidden_share(config, problem, device, resident, shorter_us, sum_us);
-  return std::max(sm_us, dram_us) + sum_us + kLaunchUs + unhidden * shorter_us +
-         beyond_us(config, problem, device, model) + repack_us(config, asked, device);
+  const double unhidden_us = unhidden_share(config, problem, device, resident) * std::min(sm_us, dram_us);
+  const double merged_us =
+      std::max(sm_us, dram_us) + unhidden_us + sum_us + kLaunchUs + beyond_us(config, problem, device, model);
+  const double lost_us = std::max(unmerged_us(config, problem, device, model) - merged_us, 0.0);
+  return merged_us + model.unmerged_share * lost_us + repack_us(config, asked, device);
 }
 
 /// default_launch for such a GPU.

@@ -3,6 +3,7 @@
 #include "config/launch_config.hpp"
 #include "config/traits.hpp"
 #include "plan/epilogue_work.hpp"
+#include "shared/repack_args.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -55,17 +56,31 @@ double shared_cycles(const WgmmaConfig& c, const GemmTraits& t, const WgmmaModel
   return (read + model.write_share * c.stage_bytes(t)) / model.shared_bytes;
 }
 
-/// Copy-engine cycles for a k-tile of an operand that `sharers` blocks share. The rows of the matrix are assumed to
+/// An operand as it is stored: along k it has k elements, along m or n `extent`.
+struct Stored {
+  std::int64_t extent, k;
+  bool is_packed;
+};
+Stored stored_a(const Workload& p) { return {p.m, p.k, p.prepacked_a}; }
+Stored stored_b(const Workload& p) { return {p.n, p.k, p.prepacked_b}; }
+
+/// Rows of boxes `width` bytes wide begin at any multiple of this many bytes. Rows that are not packed are assumed to
 /// follow each other as closely as tensor maps allow.
-double engine_cycles(const WgmmaTile& tile, std::int64_t extent, std::int64_t k, int sharers, const WgmmaModel& model) {
+double grain_of(const WgmmaTile& tile, const Stored& operand, int width) {
+  const std::int64_t row = (tile.k_major ? operand.k : operand.extent) * tile.element_bytes;
+  const std::int64_t pitch = operand.is_packed ? repacked_pitch(row) : (row + 15) / 16 * 16;
+  return static_cast<double>(std::gcd<std::int64_t>(pitch, width));
+}
+
+/// Copy-engine cycles for a k-tile of an operand that `sharers` blocks share.
+double engine_cycles(const WgmmaTile& tile, const Stored& operand, int sharers, const WgmmaModel& model) {
   const int width = tile.swizzle_bytes;
-  const std::int64_t pitch = ((tile.k_major ? k : extent) * tile.element_bytes + 15) / 16 * 16;
-  const auto grain = static_cast<double>(std::gcd<std::int64_t>(pitch, width));  // rows begin at any multiple of this
+  const double grain = grain_of(tile, operand, width);
   const double lines = (width - grain) / kLineBytes, sectors = std::max(0.0, 1 - grain / kSectorBytes);
   const double shared = 1 - 1.0 / sharers;
   const double row = model.row_cycles * (1 - model.row_saves * shared) +
                      (lines * model.line_cycles + sectors * model.sector_cycles) * (1 - model.edge_saves * shared);
-  const double rows = tile.k_major ? std::min<double>(tile.outer, static_cast<double>(extent)) : tile.block_k;
+  const double rows = tile.k_major ? std::min<double>(tile.outer, static_cast<double>(operand.extent)) : tile.block_k;
   return rows * tile.slabs() * row;
 }
 
@@ -83,8 +98,8 @@ double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p,
   const double saved = m * (1 - 1.0 / c.cluster_n) + n * (1 - 1.0 / c.cluster_m);
   const double asked = (m + n - model.cluster_saves * saved) * c.block_k * size_bytes(t.element);
   const double engine =
-      (c.loads_by_threads(t, t.vec_a) ? 0 : engine_cycles(c.a_tile(t), p.m, p.k, c.cluster_n, model)) +
-      (c.loads_by_threads(t, t.vec_b) ? 0 : engine_cycles(c.b_tile(t), p.n, p.k, c.cluster_m, model));
+      (c.loads_by_threads(t, t.vec_a) ? 0 : engine_cycles(c.a_tile(t), stored_a(p), c.cluster_n, model)) +
+      (c.loads_by_threads(t, t.vec_b) ? 0 : engine_cycles(c.b_tile(t), stored_b(p), c.cluster_m, model));
   return std::max(engine, asked / (model.l2_total_bytes / sms));
 }
 
@@ -99,17 +114,30 @@ double issue_cycles(const WgmmaConfig& c, const GemmTraits& t, double k_tiles, c
   return c.loaders > 0 ? model.thread_cycles : 0;
 }
 
-/// Cycles for a k-tile in which a consumer waits for its products and adds them. Other consumers multiply meanwhile.
-double promotion_cycles(const WgmmaConfig& c, const Waves& waves) {
+GemmTraits with_epilogue(GemmTraits traits, const Epilogue& epilogue) {
+  traits.epilogue = epilogue;
+  return traits;
+}
+
+/// Cycles for a k-tile in which a consumer waits for its products and adds them. One other consumer multiplies
+/// meanwhile. Scales of blocks make each addition a product of three registers, which tensor cores that read theirs
+/// hold up; and a part of a tile that touches two blocks of columns chooses between their scales. Fitted to seven
+/// configs that take scales (docs/notebook/epilogues.md, 13).
+double promotion_cycles(const WgmmaConfig& c, const GemmTraits& fused, const Waves& waves) {
   if (!c.promote) return 0;
-  constexpr double kWait = 100;  // not measured: the latency of an instruction and of the wait for it
+  constexpr double kWait = 200, kTakeScales = 60;
+  constexpr double kOfScale = 0.46, kOfChoice = 0.2;  // for an addition of a lane
   const double additions = static_cast<double>(c.consumer_m()) * c.consumer_n() / kWarpgroupThreads;
-  return (additions + kWait) / (c.readers() * waves.concurrent);
+  const double others = std::min(c.readers(), 2) * waves.concurrent;
+  const double plain = (additions + kWait) / others;
+  if (!fused.epilogue.has_block_scales()) return plain;
+  const double of_addition = kOfScale + kOfChoice * (c.scale_columns(fused) - 1);
+  return plain + kTakeScales / others + of_addition * additions * c.readers();
 }
 
 /// Cycles that an SM needs for a k-tile of one of its tiles while its other tiles run beside it.
-double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p, const Waves& waves, double k_tiles,
-                     const WgmmaModel& model) {
+double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue, const Workload& p,
+                     const Waves& waves, double k_tiles, const WgmmaModel& model) {
   const double loads = load_cycles(c, t, c.a_tile(t), t.vec_a, model) + load_cycles(c, t, c.b_tile(t), t.vec_b, model);
   const double tensor = tensor_cycles(c, t, model), shared = shared_cycles(c, t, model) + loads;
   const double copy = copy_cycles(c, t, p, waves.sms, model);
@@ -122,7 +150,7 @@ double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& 
   const double waits = model.wait_cycles / (c.readers() * waves.concurrent) +
                        (c.cluster() > 1 ? model.cluster_k_cycles / waves.concurrent : 0);
   return (bound + model.unbound_share * (tensor + shared + copy)) * (c.cluster() > 1 ? 1 + model.cluster_share : 1) +
-         waits + promotion_cycles(c, waves);
+         waits + promotion_cycles(c, with_epilogue(t, epilogue), waves);
 }
 
 /// Cycles from the last product of a tile to its last store, by `warpgroups` together. A warp that copies matrices does
@@ -135,9 +163,7 @@ double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue
   const double share = std::min(1.0, warpgroups / 2);
   const double slots =
       model.fused_slots * share * (share < 1 ? model.lone_slots : 1) * (c.transposed ? model.transposed_slots : 1);
-  GemmTraits fused = t;
-  fused.epilogue = epilogue;
-  const double copies = c.copies_matrices(fused) ? work.matrices_read : 0;
+  const double copies = c.copies_matrices(with_epilogue(t, epilogue)) ? work.matrices_read : 0;
   const double pieces =
       static_cast<double>(c.consumer_m()) / kWgmmaM * ceil_div(epilogue.columns_of_d(c.consumer_n()), c.store_cols(t));
   const double rate = t.vec_d * size_bytes(t.element_d) < 16 ? model.narrow_store_bytes : model.store_bytes;
@@ -156,6 +182,15 @@ double missed_share(const Workload& p, const DeviceInfo& device) {
   return std::max(0.0, 1 - static_cast<double>(device.l2_bytes) / std::max(all, 1.0));
 }
 
+/// How many clusters read each part of A, and of B.
+struct Readings {
+  double of_a, of_b;
+};
+Readings readings_of(const WgmmaConfig& c, const Workload& p) {
+  return {.of_a = ceil_div(static_cast<double>(p.n), c.block_n * c.cluster_n),
+          .of_b = ceil_div(static_cast<double>(p.m), c.block_m * c.cluster_m)};
+}
+
 }  // namespace
 
 double wgmma_compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident,
@@ -163,7 +198,7 @@ double wgmma_compute_us(const WgmmaConfig& c, const Workload& problem, const Dev
   const GemmTraits traits = traits_of(problem);
   const Waves waves = waves_of(c, problem, device, resident, splits);
   const double k_tiles = ceil_div(ceil_div(static_cast<double>(problem.k), c.block_k), splits);
-  const double products = k_tiles * k_tile_cycles(c, traits, problem, waves, k_tiles, model);
+  const double products = k_tiles * k_tile_cycles(c, traits, epilogue, problem, waves, k_tiles, model);
   const double block =
       c.loaders > 0 ? model.loader_cycles : model.block_cycles + (c.one_tile ? 0 : model.producer_cycles);
   const double start = block + (c.cluster() > 1 ? model.cluster_cycles : 0);
@@ -195,12 +230,26 @@ double wgmma_reduce_us(const WgmmaConfig& c, const Workload& problem, const Devi
 double wgmma_repeated_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device,
                          const WgmmaModel& model) {
   if (!c.split_k) return 0;
+  const auto [of_a, of_b] = readings_of(c, problem);
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n);
-  const double groups_m = ceil_div(m, c.block_m * c.cluster_m), groups_n = ceil_div(n, c.block_n * c.cluster_n);
-  const double repeated = (m * (groups_n - 1) + n * (groups_m - 1)) * row_bytes(problem);
-  const bool drifts = c.cluster() == 1 && groups_m * groups_n > 1;
+  const double repeated = (m * (of_a - 1) + n * (of_b - 1)) * row_bytes(problem);
+  const bool drifts = c.cluster() == 1 && of_a * of_b > 1;
   const double lost = drifts ? (m + n) * row_bytes(problem) * missed_share(problem, device) : 0;
   return (repeated / model.repeated_bytes + lost / model.drift_bytes) / device.clock_mhz;
+}
+
+double wgmma_unmerged_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device,
+                         const WgmmaModel& model) {
+  if (!c.split_k) return 0;
+  const GemmTraits traits = traits_of(problem);
+  const auto [of_a, of_b] = readings_of(c, problem);
+  const auto cost = [&](const WgmmaTile& tile, const Stored& operand) {
+    const double crossing = 1 - grain_of(tile, operand, kLineBytes) / kLineBytes;
+    return static_cast<double>(operand.extent) * (1 + model.crossing_cost * crossing);
+  };
+  const double rows =
+      cost(c.a_tile(traits), stored_a(problem)) * of_a + cost(c.b_tile(traits), stored_b(problem)) * of_b;
+  return rows * row_bytes(problem) * missed_share(problem, device) / model.unmerged_bytes / device.clock_mhz;
 }
 
 double wgmma_beyond_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device,

@@ -27,7 +27,7 @@ struct WgmmaModel {
   double one_tile_slab_cycles = 160;  ///< this for each 128 bytes of k, which take a copy of each operand
   double odd_loads = 5.7;             ///< cycles of the load-store units for 128 bytes of odd rows that threads move
   double even_loads = 3.9;            ///< the same for rows at multiples of 4 bytes
-  double thread_cycles = 700;         ///< from the loads of a k-tile by threads to its stores
+  double thread_cycles = 780;         ///< from the loads of a k-tile by threads to its stores
   double unbound_share = 0.03;        ///< share of all units' time added to the slowest unit's: contention, power
   double block_cycles = 190;          ///< start of a block, in addition to its first copies
   double producer_cycles = 170;       ///< the same, in addition, if another warp copies than those that multiply
@@ -41,7 +41,7 @@ struct WgmmaModel {
   double cluster_k_cycles = 16;       ///< for a k-tile: the blocks of a cluster tell each other that a stage is free
   double cluster_share = 0.01;        ///< share of its time that a k-tile takes longer in a cluster
   double store_bytes = 30;            ///< rate of storing D and loading C, by two warpgroups
-  double narrow_store_bytes = 18;  ///< the same, if rows of D are not at multiples of 16 bytes, so that threads store
+  double narrow_store_bytes = 24;  ///< the same, if rows of D are not at multiples of 16 bytes, so that threads store
   double epilogue_cycles = 80;     ///< from the last product to the first store
   double exchange_cycles = 400;    ///< the same, in addition, if the warps of a consumer exchange elements
   double matrix_cycles = 500;      ///< from the copies of a piece of another matrix than D to its use
@@ -50,11 +50,14 @@ struct WgmmaModel {
   double transposed_slots = 0.77;  ///< their share for a transposed config, which computes more places
 
   // The sum of the parts of a divided k (templates/wgmma_split.cuh).
-  double slot_bytes = 20;         ///< rate of writing a slot, and of reading as much
-  double arrive_cycles = 2800;    ///< from the last store of a slot to the first load of another block
-  double repeated_bytes = 12000;  ///< rate of reading operands again, for all SMs together
-  double drift_bytes = 8000;      ///< the same for operands beyond L2, in addition, if no clusters keep blocks together
-  double beyond_bytes = 1000;     ///< the same for boxes beyond an edge of an operand that lies along m or n
+  double slot_bytes = 20;        ///< rate of writing a slot, and of reading as much
+  double arrive_cycles = 2800;   ///< from the last store of a slot to the first load of another block
+  double repeated_bytes = 9000;  ///< rate of reading operands again, for all SMs together
+  double drift_bytes = 6500;     ///< the same for operands beyond L2, in addition, if no clusters keep blocks together
+  double beyond_bytes = 830;     ///< the same for boxes beyond an edge of an operand that lies along m or n
+  double unmerged_bytes = 3900;  ///< rate of L2 for all SMs together, if it merges no requests of neighbours
+  double crossing_cost = 6.3;    ///< extra cost of a row that crosses into another line then, in rows
+  double unmerged_share = 0.23;  ///< share of the time that this costs more which is lost in the mean
 };
 
 /// A constant by its name. To add one, add a member to WgmmaModel and a row here.
@@ -103,6 +106,9 @@ inline constexpr WgmmaConstant kWgmmaConstants[] = {
     {"repeated_bytes", &WgmmaModel::repeated_bytes},
     {"drift_bytes", &WgmmaModel::drift_bytes},
     {"beyond_bytes", &WgmmaModel::beyond_bytes},
+    {"unmerged_bytes", &WgmmaModel::unmerged_bytes},
+    {"crossing_cost", &WgmmaModel::crossing_cost},
+    {"unmerged_share", &WgmmaModel::unmerged_share},
 };
 static_assert(std::size(kWgmmaConstants) * sizeof(double) == sizeof(WgmmaModel), "each member has a row");
 
@@ -128,6 +134,12 @@ double wgmma_repeated_us(const WgmmaConfig& config, const Workload& problem, con
 /// long where an operand lies along m or n. 0 for a config whose blocks do not divide k.
 double wgmma_beyond_us(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device,
                        const WgmmaModel& model = {});
+
+/// The predicted microseconds if L2 merges no requests of different clusters. It merges them while blocks read one part
+/// of an operand at once; blocks drift apart, and an operand that L2 does not hold is gone when the last of them comes.
+/// Whether they do so cannot be told. 0 for a config whose blocks do not divide k, and for operands that L2 holds.
+double wgmma_unmerged_us(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device,
+                         const WgmmaModel& model = {});
 
 /// The numbers of parts to try for a config whose blocks divide k: the most for which all blocks run at once and have
 /// products, then fewer in growing steps. {1} for another config.

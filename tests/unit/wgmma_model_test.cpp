@@ -1,5 +1,6 @@
 #include "plan/wgmma_model.hpp"
 
+#include "config/kernel_config.hpp"
 #include "config/traits.hpp"
 #include "plan/candidates.hpp"
 #include "plan/model.hpp"
@@ -68,6 +69,46 @@ TEST(WgmmaModel, BlocksWithoutClustersDriftApartInALongK) {
   EXPECT_LT(lost(alone, in_l2) - lost(pair, in_l2), 0.5);
   EXPECT_GT(lost(alone, beyond_l2) - lost(pair, beyond_l2), 10);
   EXPECT_EQ(lost(alone, one_tile), 0) << "nothing is read twice";
+}
+
+// 448×416×89664 nn takes 161 µs by tiles of 128×256 alone, and 76 in pairs that read B once (docs/notebook/deepk.md,
+// 9).
+TEST(WgmmaModel, RequestsThatL2DoesNotMergeTakeTimeInALongK) {
+  const WgmmaConfig alone{.block_m = 128, .block_n = 256, .stages = 4, .split_k = true};
+  const auto unmerged = [&](const WgmmaConfig& config, std::int64_t n, std::int64_t k, Op op_b = Op::n) {
+    return wgmma_unmerged_us(config, Workload({.m = 448, .n = n, .k = k, .op_b = op_b}), h200());
+  };
+  EXPECT_EQ(unmerged(alone, 416, 8192), 0) << "L2 holds the operands";
+  EXPECT_GT(unmerged(alone, 416, 89664), 1.4 * unmerged(with_cluster(alone, 2, 1), 416, 89664));
+  EXPECT_GT(unmerged(alone, 416, 89664), 2 * unmerged(alone, 448, 89664)) << "every second row crosses into a line";
+  EXPECT_LT(unmerged(alone, 416, 89600, Op::t), unmerged(alone, 448, 89600, Op::n)) << "rows along k are whole lines";
+}
+
+// Rows of a copy begin at lines. 722×559×629 tt takes 6.5 µs on an H200, and was expected to take 8.7.
+TEST(WgmmaModel, RowsOfCopiesBeginAtLines) {
+  const KernelConfig config = *parse_config("wgmma_m64_n64_k64_c1_sn0_pp0_o1_s13_cm1_cn1_b1");
+  Workload aligned({.m = 722, .n = 559, .k = 640, .op_a = Op::t, .op_b = Op::t});
+  Workload odd({.m = 722, .n = 559, .k = 629, .op_a = Op::t, .op_b = Op::t});
+  for (Workload* problem : {&aligned, &odd}) problem->hints.align_a = problem->hints.align_b = 2;
+  const double us = predict_us(config, odd, nominal_device("sm_90a"));
+  EXPECT_NEAR(us, predict_us(config, aligned, nominal_device("sm_90a")), 0.1);
+  EXPECT_NEAR(us, 6.5, 0.7);
+}
+
+// 8192³ of e4m3 with scales of blocks takes 857, 900 and 885 µs on an H200 (docs/notebook/epilogues.md, 13).
+TEST(WgmmaModel, ScalesOfBlocksCostMoreWhereATileTouchesTwoOfThem) {
+  const auto us = [](const char* config) {
+    Workload problem({.m = 8192, .n = 8192, .k = 8192, .op_b = Op::t});
+    problem.types = kE4m3;
+    problem.epilogue =
+        parse_workload("8192 8192 8192 nt e4m3 epilogue=scale_a:block_1x128+scale_b:block_128x128").epilogue;
+    problem.hints = {.align_a = 16, .align_b = 16, .align_d = 16};
+    return predict_us(*parse_config(config), problem, nominal_device("sm_90a"));
+  };
+  const double whole = us("wgmma_m256_n128_k128_c2_sn0_pp0_o0_s4_cm1_cn1_b1_pr1");
+  EXPECT_NEAR(whole, 857, 20);
+  EXPECT_GT(us("wgmma_m128_n192_k128_c2_sn0_pp0_o0_s5_cm1_cn1_b1_pr1"), 1.03 * whole);
+  EXPECT_GT(us("wgmma_m192_n128_k128_c3_sn0_pp0_o0_s5_cm1_cn1_b1_pr1"), whole);
 }
 
 // 960×288×100672 nn takes 158 µs by tiles of 192 columns and 103 by tiles of 96 (docs/notebook/deepk.md, 8). Here m is
