@@ -1,6 +1,7 @@
 """The records that ship with hotgemm, and the list of problems that they come from."""
 
 import json
+import os
 import pathlib
 import shutil
 import subprocess
@@ -94,6 +95,9 @@ class JudgeTest(unittest.TestCase):
 
     COMMAND = """#!/usr/bin/env python3
 import json, os, sys
+if sys.argv[1] == "info":
+    print(json.dumps({"records": {"count": int(os.environ.get("RECORDS", "7"))}}))
+    sys.exit()
 assert sys.argv[1] == "bench" or "--retune" in sys.argv
 files = sys.argv[sys.argv.index("--shapes") + 1].split(",")
 problems = [line.strip() for file in files for line in open(file) if not line.startswith("#")]
@@ -104,16 +108,24 @@ rows[0]["failure"] = rows[1]["failure"] = "it does not run"
 print(json.dumps({"results": rows}))
 """
 
-    def test_shares_are_those_of_the_mode_that_decides(self):
+    def judge(self, **environment):
         with tempfile.TemporaryDirectory() as directory:
             command = pathlib.Path(directory) / "hotgemm"
             command.write_text(self.COMMAND)
             command.chmod(0o755)
             words = [ROOT / "tools/judge-records", FILES[0], "--hotgemm", command, "--seed", "1", "--count", "3",
                      "--recorded", "7"]
-            said = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+            return subprocess.run(words, env={**os.environ, **environment}, check=False, capture_output=True, text=True)
+
+    def test_shares_are_those_of_the_mode_that_decides(self):
+        said = self.judge().stdout
         self.assertIn("drawn: 14 problems, geometric mean 0.900, lowest 0.900\n", said)
         self.assertIn("recorded: 6 problems, geometric mean 0.900, lowest 0.900\n", said)
+
+    def test_a_command_without_shipped_records_is_refused(self):
+        done = self.judge(RECORDS="0")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("finds no shipped records", done.stderr)
 
 
 if __name__ == "__main__":
