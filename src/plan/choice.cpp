@@ -8,6 +8,7 @@
 #include "config/repack.hpp"
 #include "config/sm_limit.hpp"
 #include "config/sum_order.hpp"
+#include "config/traits.hpp"
 #include "config/work.hpp"
 #include "plan/candidates.hpp"
 #include "plan/model.hpp"
@@ -26,7 +27,10 @@ namespace hotgemm {
 namespace {
 
 constexpr std::size_t kNeighbours = 8;
-constexpr double kFarthest = 2.0;  // a factor of four in one size; for more distant records the model alone is better
+/// The distance of the farthest record that counts: a factor of four in one size, or of 1.2 where the model is fitted,
+/// to single products of 16 bits on Hopper. 66 drawn ones took 2.5 % longer by records up to 2.0 away than by the model
+/// alone (docs/notebook/search.md, 21).
+constexpr double kFarthest = 2.0, kFarthestIfFitted = 0.3;
 /// Below this time the start of a kernel is a part of it that counts, and power seldom binds.
 constexpr double kShortUs = 60;
 /// The most by which a near record's pick may decline, relative to the best anchor, from its own problem to another. Of
@@ -128,11 +132,19 @@ bool holds_for(const TuningRecord& record, const Workload& problem, double probl
   return here <= (problem_us < kShortUs ? kMostDeclineOfShort : kMostDecline) * there;
 }
 
+double farthest(const Workload& problem, const DeviceInfo& device) {
+  const bool has_16_bits = size_bytes(multiplied_type(problem.types.a, problem.types.compute)) == 2;
+  const bool is_fitted = is_one_product(problem) && has_16_bits && arch_limits(device.arch).sm == 90;
+  return is_fitted ? kFarthestIfFitted : kFarthest;
+}
+
 /// The records nearest to `problem`, those of its 16-bit sibling among them, nearest first.
-std::vector<Neighbour> neighbours(const Workload& problem, const Database& database, const GpuQuery& query) {
-  std::vector<Neighbour> near = database.nearest(problem, query, kNeighbours, kFarthest);
+std::vector<Neighbour> neighbours(const Workload& problem, const DeviceInfo& device, const Database& database,
+                                  const GpuQuery& query) {
+  const double most = farthest(problem, device);
+  std::vector<Neighbour> near = database.nearest(problem, query, kNeighbours, most);
   if (const std::optional<Workload> sibling = with_other_16_bit_type(problem)) {
-    std::ranges::move(database.nearest(*sibling, query, kNeighbours, kFarthest), std::back_inserter(near));
+    std::ranges::move(database.nearest(*sibling, query, kNeighbours, most), std::back_inserter(near));
   }
   std::ranges::stable_sort(near, {}, &Neighbour::distance);
   if (near.size() > kNeighbours) near.resize(kNeighbours);
@@ -161,7 +173,7 @@ Workload without_groups(Workload problem) {
 std::vector<Choice> from_neighbours(const Workload& like, const Workload& problem, double problem_us,
                                     const DeviceInfo& device, const Database& database, const GpuQuery& query) {
   std::vector<Choice> choices;
-  for (const Neighbour& neighbour : neighbours(like, database, query)) {
+  for (const Neighbour& neighbour : neighbours(like, device, database, query)) {
     const TuningRecord& record = neighbour.found.record;
     if (std::ranges::any_of(choices, [&](const Choice& c) { return c.config == record.config; })) continue;
     if (problem.groups != 0 && !suits_groups(record.config, problem, device)) continue;

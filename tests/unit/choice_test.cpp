@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -182,7 +183,7 @@ TEST(Choice, ARecordInTheOther16BitTypeIsAnAnswer) {
   database.add(record);
   const Workload same_sizes = parse_workload("4096 4096 512 nt f16");
   EXPECT_EQ(choose_on(kArch, same_sizes, database).front(), (Choice{record.config, record.launch, Origin::tuned, 0}));
-  const Choice near = choose_on(kArch, parse_workload("4096 2048 512 nt f16"), database).front();
+  const Choice near = choose_on(kArch, parse_workload("4096 3584 512 nt f16"), database).front();
   EXPECT_EQ(near.config, record.config);
   EXPECT_EQ(near.origin, Origin::nearest);
   for (const char* other : {"4096 4096 512 nt f32", "4096 4096 512 nt f16 acc=f16", "4096 4096 512 nn f16"}) {
@@ -197,12 +198,12 @@ TEST(Choice, ANearRecordComesBeforeTheModel) {
   Database database{DatabaseOptions{}};
   const TuningRecord record = unlikely_record("4096 4096 512 nt f16");
   database.add(record);
-  const Workload half = parse_workload("4096 2048 512 nt f16");
-  const auto choices = choose_on(kArch, half, database);
+  const Workload less = parse_workload("4096 3584 512 nt f16");
+  const auto choices = choose_on(kArch, less, database);
   EXPECT_EQ(choices.front().config, record.config);
   EXPECT_EQ(choices.front().launch, record.launch);
   EXPECT_EQ(choices.front().origin, Origin::nearest);
-  EXPECT_NEAR(choices.front().distance, 1.0, 1e-9);
+  EXPECT_NEAR(choices.front().distance, std::log2(8.0 / 7), 1e-9);
   EXPECT_EQ(choices[1].origin, Origin::estimated);
 }
 
@@ -235,7 +236,7 @@ TEST(Choice, NearRecordsAreOrderedByTheModel) {
   Database database{DatabaseOptions{}};
   TuningRecord slow = unlikely_record("4096 4096 512 nt f16"), fast = slow;
   slow.config = *parse_config("mma_m16_n32_k32_wm1_wn1_s2_x1_f1_e1_b1");
-  fast.problem = parse_workload("4096 4096 1024 nt f16");  // further away, but faster
+  fast.problem = parse_workload("4096 4096 600 nt f16");  // further away, but faster
   fast.config = *parse_config("mma_m128_n128_k32_wm2_wn4_s4_x1_f2_e1_b1");
   database.add(slow);
   database.add(fast);
@@ -248,12 +249,13 @@ TEST(Choice, NearRecordsAreOrderedByTheModel) {
 
 TEST(Choice, ANearRecordDoesNotCountWhereItsTilesLeaveAWaveHalfEmpty) {
   // On an H200 the pick of 4096³ takes 99 µs for 1157×4096×4096, and the model's 65: 160 tiles are two waves of 132.
+  // Here 128 tiles are one wave, and 144 are two.
   Database database{DatabaseOptions{}};
-  TuningRecord record = sample_record("4096 4096 4096 nn f16");
+  TuningRecord record = sample_record("1024 4096 4096 nn f16");
   record.config = *parse_config("wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1");
   database.add(record);
-  EXPECT_EQ(choose_on(kArch, parse_workload("4096 4096 2048 nn f16"), database).front().origin, Origin::nearest);
-  const auto choices = choose_on(kArch, parse_workload("1157 4096 4096 nn f16"), database);
+  EXPECT_EQ(choose_on(kArch, parse_workload("1024 4096 3584 nn f16"), database).front().origin, Origin::nearest);
+  const auto choices = choose_on(kArch, parse_workload("1024 4608 4096 nn f16"), database);
   EXPECT_EQ(choices.front().origin, Origin::estimated);
   EXPECT_NE(choices.front().config, record.config);
 }
@@ -261,13 +263,28 @@ TEST(Choice, ANearRecordDoesNotCountWhereItsTilesLeaveAWaveHalfEmpty) {
 TEST(Choice, AFarRecordDoesNotCount) {
   Database database{DatabaseOptions{}};
   database.add(unlikely_record("4096 4096 512 nt f16"));
-  for (const char* text : {"4096 256 512 nt f16",   // a factor of 16
+  for (const char* text : {"4096 2048 512 nt f16",  // a factor of two
                            "4096 4096 512 nn f16",  // another layout
                            "4096 4096 512 nt f32",  // another type
                            "4096 4096 512 nt f16 align=8,16,16", "4096 4096 512 nt f16 align=16 beta=1"}) {
     EXPECT_EQ(choose_on(kArch, parse_workload(text), database).front().origin, Origin::estimated) << text;
   }
   EXPECT_EQ(choose_on("sm_80", parse_workload("4096 4096 512 nt f16"), database).front().origin, Origin::estimated);
+}
+
+TEST(Choice, FartherRecordsCountWhereTheModelIsNotFitted) {
+  const auto origin = [](const char* arch, const char* recorded, const char* text, const char* config) {
+    Database database{DatabaseOptions{}};
+    TuningRecord record = unlikely_record(recorded);
+    record.config = *parse_config(config);
+    record.environment.arch = arch;
+    database.add(record);
+    return choose_on(arch, parse_workload(text), database).front().origin;
+  };
+  const char* eight_bits = "wgmma_m128_n256_k128_c2_sn0_pp0_o0_s4_cm1_cn1_b1";
+  EXPECT_EQ(origin(kArch, "4096 4096 4096 nt s8", "4096 4096 2048 nt s8", eight_bits), Origin::nearest);
+  const char* mma = "mma_m128_n128_k32_wm2_wn4_s4_x1_f2_e1_b1";
+  EXPECT_EQ(origin("sm_80", "4096 4096 512 nt f16", "4096 2048 512 nt f16", mma), Origin::nearest);
 }
 
 TEST(Choice, NoConfigComesTwice) {

@@ -198,7 +198,7 @@ TEST(SumOrder, RecordsOfAnyOrderAnswerIfTheirPickIsOfTheRightOne) {
   EXPECT_EQ(origin(WgmmaConfig{}, deterministic), Origin::tuned);
   EXPECT_EQ(origin(WgmmaConfig{}, invariant), Origin::tuned);
   EXPECT_EQ(origin(MmaConfig{}, invariant), Origin::estimated);
-  EXPECT_EQ(origin(WgmmaConfig{}, "4096 2048 4096 nt f16 order=batch_invariant align=16"), Origin::nearest);
+  EXPECT_EQ(origin(WgmmaConfig{}, "4096 3584 4096 nt f16 order=batch_invariant align=16"), Origin::nearest);
 }
 
 TEST(SumOrder, WithoutWorkspaceTheOrderStays) {
