@@ -87,8 +87,8 @@ function(hotgemm_unoptimised_in_debug target)
   target_compile_options(${target} PRIVATE $<$<OR:$<BOOL:${hotgemm_sanitized}>,$<CONFIG:Debug>>:-O0>)
 endfunction()
 
-# For tests under UndefinedBehaviorSanitizer: only the library is checked. The checks take a third of the time in which
-# the sources of the tests are compiled.
+# UndefinedBehaviorSanitizer checks the library's sources, not those of such a test, nor what it instantiates of headers.
+# It takes a third of the time in which tests are compiled.
 function(hotgemm_leave_out_undefined target)
   if(HOTGEMM_SANITIZE MATCHES "undefined")
     target_compile_options(${target} PRIVATE -fno-sanitize=undefined)

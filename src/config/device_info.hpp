@@ -32,5 +32,9 @@ std::string arch_name(int major, int minor);
 /// The GPU that plans for `arch` assume if no GPU is named. `Policy::cached_only` and `estimate` assume it too, so that
 /// prewarm without a GPU builds the kernels that are later picked with one.
 DeviceInfo nominal_device(std::string_view arch);
+/// The same for the GPU that is called `gpu`, if it is one of named_gpus; else nominal_device(arch).
+DeviceInfo nominal_device(std::string_view arch, std::string_view gpu);
+/// The names of the GPUs of `arch` for which plans differ from those for other GPUs.
+std::vector<std::string> named_gpus(std::string_view arch);
 
 }  // namespace hotgemm

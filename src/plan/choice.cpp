@@ -27,9 +27,9 @@ namespace hotgemm {
 namespace {
 
 constexpr std::size_t kNeighbours = 8;
-/// The distance of the farthest record that counts: a factor of four in one size, or of 1.2 where the model is fitted,
-/// to single products of 16 bits on Hopper. 66 drawn ones took 2.5 % longer by records up to 2.0 away than by the model
-/// alone (docs/notebook/search.md, 21).
+/// The distance of the farthest record that counts: a factor of four in one size. For single products of 16 bits on
+/// Hopper, to which the model is fitted, it is a factor of 1.23: 66 drawn ones took 2.5 % longer by records up to 2.0
+/// away than by the model alone (docs/notebook/search.md, 21).
 constexpr double kFarthest = 2.0, kFarthestIfFitted = 0.3;
 /// Below this time the start of a kernel is a part of it that counts, and power seldom binds.
 constexpr double kShortUs = 60;
@@ -132,19 +132,18 @@ bool holds_for(const TuningRecord& record, const Workload& problem, double probl
   return here <= (problem_us < kShortUs ? kMostDeclineOfShort : kMostDecline) * there;
 }
 
-double farthest(const Workload& problem, const DeviceInfo& device) {
+double farthest_for(const Workload& problem, const DeviceInfo& device) {
   const bool has_16_bits = size_bytes(multiplied_type(problem.types.a, problem.types.compute)) == 2;
   const bool is_fitted = is_one_product(problem) && has_16_bits && arch_limits(device.arch).sm == 90;
   return is_fitted ? kFarthestIfFitted : kFarthest;
 }
 
-/// The records nearest to `problem`, those of its 16-bit sibling among them, nearest first.
-std::vector<Neighbour> neighbours(const Workload& problem, const DeviceInfo& device, const Database& database,
+/// The records nearest to `problem` and at most `farthest` away, those of its 16-bit sibling among them, nearest first.
+std::vector<Neighbour> neighbours(const Workload& problem, double farthest, const Database& database,
                                   const GpuQuery& query) {
-  const double most = farthest(problem, device);
-  std::vector<Neighbour> near = database.nearest(problem, query, kNeighbours, most);
+  std::vector<Neighbour> near = database.nearest(problem, query, kNeighbours, farthest);
   if (const std::optional<Workload> sibling = with_other_16_bit_type(problem)) {
-    std::ranges::move(database.nearest(*sibling, query, kNeighbours, most), std::back_inserter(near));
+    std::ranges::move(database.nearest(*sibling, query, kNeighbours, farthest), std::back_inserter(near));
   }
   std::ranges::stable_sort(near, {}, &Neighbour::distance);
   if (near.size() > kNeighbours) near.resize(kNeighbours);
@@ -173,7 +172,7 @@ Workload without_groups(Workload problem) {
 std::vector<Choice> from_neighbours(const Workload& like, const Workload& problem, double problem_us,
                                     const DeviceInfo& device, const Database& database, const GpuQuery& query) {
   std::vector<Choice> choices;
-  for (const Neighbour& neighbour : neighbours(like, device, database, query)) {
+  for (const Neighbour& neighbour : neighbours(like, farthest_for(problem, device), database, query)) {
     const TuningRecord& record = neighbour.found.record;
     if (std::ranges::any_of(choices, [&](const Choice& c) { return c.config == record.config; })) continue;
     if (problem.groups != 0 && !suits_groups(record.config, problem, device)) continue;
@@ -287,7 +286,7 @@ std::optional<Found> find_record(const Workload& problem, const std::string& arc
 
 std::vector<Choice> choose(const Workload& asked, const std::string& arch, const Database& database,
                            const GpuQuery& query) {
-  const DeviceInfo device = nominal_device(arch);
+  const DeviceInfo device = nominal_device(arch, query.environment.gpu);
   const int sm_count = sm_count_of(query, device);
   // All problems of a class get the same answer.
   const Workload problem = with_largest_sizes(without_idle_limit(asked, sm_count));
@@ -366,6 +365,10 @@ std::vector<Environment> known_environments(const std::string& arch, const Datab
   if (toolchains == 1) software.clear();
   software.emplace("", "");
   std::vector<Gpu> ordered(gpus.begin(), gpus.end());
+  for (const std::string& name : named_gpus(arch)) {
+    const bool has_records = std::ranges::any_of(gpus, [&](const Gpu& gpu) { return gpu.first == name; });
+    if (!has_records) ordered.emplace_back(name, nominal.sm_count);
+  }
   ordered.emplace_back(kUnknownGpu, nominal.sm_count);
   std::vector<Environment> environments;
   for (const auto& [driver, toolchain] : std::views::reverse(software)) {

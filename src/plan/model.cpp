@@ -235,13 +235,14 @@ double read_share(const KernelConfig& config) {
   return wgmma != nullptr && wgmma->loaders > 0 ? 0.8 : 1;
 }
 
-/// `problem` with the operands packed that `config` copies for `asked`: rows of a copy begin where packed ones do.
-/// Those of types that cannot be packed keep the rows that the caller has.
+/// `problem` with those operands packed that `config` copies for `asked`: rows of a copy begin where packed ones do.
+/// Operands that the caller packed do not count, because such a problem has the answers of its class. Nor do copies of
+/// other elements than those of 16 bits: no problem has packed operands of these types.
 Workload as_packed(Workload problem, const Workload& asked, const KernelConfig& config) {
   const LaunchConfig launch = with_repacks({}, config, asked);
   const auto is_packed = [](Repack copy, DType element) { return copy != Repack::none && can_be_prepacked(element); };
-  problem.prepacked_a = problem.prepacked_a || is_packed(launch.repack_a, problem.types.a);
-  problem.prepacked_b = problem.prepacked_b || is_packed(launch.repack_b, problem.types.b);
+  problem.prepacked_a = is_packed(launch.repack_a, problem.types.a);
+  problem.prepacked_b = is_packed(launch.repack_b, problem.types.b);
   return problem;
 }
 
@@ -284,7 +285,7 @@ LaunchConfig default_launch(const KernelConfig& config, const Workload& problem,
   int width = 1;
   while (width < 16 && width * 1.5 < wanted) width *= 2;
   launch.raster_width = width;
-  launch.splits = best_splits(config, repacked(problem, config), device, resident);
+  launch.splits = best_splits(config, as_packed(repacked(problem, config), problem, config), device, resident);
   return launch;
 }
 

@@ -30,7 +30,7 @@ std::optional<Workload> known_problem(const std::string& text) {
 }
 
 DeviceInfo device_of(const Environment& environment) {
-  DeviceInfo device = nominal_device(environment.arch);
+  DeviceInfo device = nominal_device(environment.arch, environment.gpu);
   if (environment.sm_count > 0) device.sm_count = environment.sm_count;
   return device;
 }

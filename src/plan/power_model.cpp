@@ -19,17 +19,17 @@ namespace {
 // problems. Within a problem the model meets these rates by 1.1 % in the root mean square (docs/notebook/search.md,
 // 20).
 constexpr int kFittedElementBytes = 2;
-constexpr double kWatts = 685;            // that the GPU draws under the cap
-constexpr double kBaseJoules = 0.8;       // pJ per operation at the reference clock, if nothing is moved
-constexpr double kByteJoules = 22.5;      // pJ per byte that is moved to shared memory
-constexpr double kPingPongSaves = 0.022;  // pJ per operation
-constexpr double kClusterJoules = 0.013;  // the same that clusters cost: what they save of the bytes is less
-constexpr double kReferenceMhz = 1400;    // clock at which these joules hold
-constexpr double kVoltageSlope = 1.5;     // relative growth of joules by relative growth of the clock
-constexpr double kMhzPerTflops = 2.12;    // of the kernel that needs the fewest clocks
+constexpr double kWatts = 685;                // that the GPU draws under the cap
+constexpr double kBasePicojoules = 0.8;       // pJ per operation at the reference clock, if nothing is moved
+constexpr double kBytePicojoules = 22.5;      // pJ per byte that is moved to shared memory
+constexpr double kPingPongSaves = 0.022;      // pJ per operation
+constexpr double kClusterPicojoules = 0.013;  // pJ per operation that a cluster costs, net of the bytes that it saves
+constexpr double kReferenceMhz = 1400;        // clock at which these joules hold
+constexpr double kVoltageSlope = 1.5;         // relative growth of joules by relative growth of the clock
+constexpr double kMhzPerTflops = 2.12;        // of the kernel that needs the fewest clocks
 
 // Not fitted: an H200 that multiplies draws about a fifth of its power whatever it does.
-constexpr double kStaticShare = 0.2;  // of kBaseJoules; grows with the time
+constexpr double kStaticShare = 0.2;  // of kBasePicojoules; grows with the time
 
 constexpr double kBusyShare = 0.35;  // of the nominal rate; kernels below this share do not reach the cap
 constexpr double kShortUs = 20;      // problems below this time are timed by graphs, and do not heat the GPU for long
@@ -50,23 +50,23 @@ double nominal_flops(DType type, const ArchRates& rates) {
 
 // An instruction multiplies 32 bytes of k in every type. Elements of other than 16 bits are counted as these bytes:
 // their instructions are taken to need as much energy, which was not fitted.
-double joules_per_flop(const KernelConfig& config, const Workload& asked) {
+double picojoules_per_flop(const KernelConfig& config, const Workload& asked) {
   const Workload problem = with_uniform_groups(asked);
   const double m = block_m(config), n = block_n(config);
   const double moved = (m + n) * kFittedElementBytes / (2 * m * n);
   const double bytes = moved * padded(problem.m, block_m(config)) * padded(problem.n, block_n(config));
-  double joules = kBaseJoules + kByteJoules * bytes;
+  double picojoules = kBasePicojoules + kBytePicojoules * bytes;
   if (const auto* wgmma = std::get_if<WgmmaConfig>(&config)) {
-    if (wgmma->ping_pong) joules -= kPingPongSaves;
-    if (wgmma->cluster() > 1) joules += kClusterJoules;
+    if (wgmma->ping_pong) picojoules -= kPingPongSaves;
+    if (wgmma->cluster() > 1) picojoules += kClusterPicojoules;
   }
-  return joules;
+  return picojoules;
 }
 
-double capped_time(double relative_clocks, double joules) {
+double capped_time(double relative_clocks, double picojoules) {
   // The rate r for which r · joules(clock) = watts. The clock is r · clocks, and joules grow linearly with it.
-  const double square = kVoltageSlope * kMhzPerTflops * relative_clocks / kReferenceMhz * joules;
-  const double linear = (1 - kVoltageSlope) * joules;
+  const double square = kVoltageSlope * kMhzPerTflops * relative_clocks / kReferenceMhz * picojoules;
+  const double linear = (1 - kVoltageSlope) * picojoules;
   const double rate = (-linear + std::sqrt(linear * linear + 4 * square * kWatts)) / (2 * square);
   return 1 / rate;
 }
@@ -76,13 +76,13 @@ bool is_modelled(const Workload& problem, const DeviceInfo& device) {
   return by_tensor_cores && arch_limits(device.arch).sm == 90;
 }
 
-double capped_factor(double relative_clocks, double joules) {
+double capped_factor(double relative_clocks, double picojoules) {
   if (!(relative_clocks <= kMostClocks)) return std::numeric_limits<double>::infinity();
-  return capped_time(relative_clocks, joules) / relative_clocks;
+  return capped_time(relative_clocks, picojoules) / relative_clocks;
 }
 
-double free_joules(double relative_clocks, double joules) {
-  return joules + kStaticShare * kBaseJoules * (relative_clocks - 1);
+double free_joules(double relative_clocks, double picojoules) {
+  return picojoules + kStaticShare * kBasePicojoules * (relative_clocks - 1);
 }
 
 bool may_reach_power_cap(const Workload& problem, double us, const DeviceInfo& device) {
@@ -99,7 +99,7 @@ std::vector<std::size_t> best_under_power_cap(std::span<const PowerCandidate> ca
   std::vector<std::pair<double, std::size_t>> order;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const PowerCandidate& c = candidates[i];
-    if (c.us <= kCandidateSpread * least_us) order.emplace_back(cost(c.us / least_us, c.joules), i);
+    if (c.us <= kCandidateSpread * least_us) order.emplace_back(cost(c.us / least_us, c.picojoules), i);
   }
   std::ranges::sort(order);
   std::map<int, std::vector<double>> of_tile;
@@ -133,7 +133,8 @@ std::vector<std::size_t> pick_for_power_final(std::span<const PowerCandidate> ca
 }
 
 PowerCandidate power_candidate(const KernelConfig& config, const Workload& problem, double us) {
-  return {.us = us, .joules = joules_per_flop(config, problem), .tile = block_m(config) * 65536 + block_n(config)};
+  return {
+      .us = us, .picojoules = picojoules_per_flop(config, problem), .tile = block_m(config) * 65536 + block_n(config)};
 }
 
 std::vector<KernelConfig> frugal(const std::vector<KernelConfig>& configs, const Workload& problem,

@@ -16,20 +16,20 @@ namespace hotgemm {
 
 /// The picojoules that `config` needs for each floating-point operation of `problem` at a clock of 1400 MHz: for the
 /// operation, and for the bytes from L2 to shared memory. Parts of tiles that lie beyond the edges of D count.
-double joules_per_flop(const KernelConfig& config, const Workload& problem);
+double picojoules_per_flop(const KernelConfig& config, const Workload& problem);
 
 /// The time of a kernel that runs alone under the power cap, relative to other results of this function.
 /// `relative_clocks` is the number of clocks that it needs, divided by that of the kernel that needs fewest, and
-/// `joules` is joules_per_flop.
-double capped_time(double relative_clocks, double joules);
+/// `picojoules` is picojoules_per_flop.
+double capped_time(double relative_clocks, double picojoules);
 
 /// The joules of a kernel that runs alone at the highest clock, because it does not reach the power cap, relative to
 /// other results of this function. Under the cap every kernel draws the cap, so that its joules are proportional to
 /// capped_time.
-double free_joules(double relative_clocks, double joules);
+double free_joules(double relative_clocks, double picojoules);
 
 /// A model of what a kernel costs: capped_time or free_joules.
-using PowerCost = double (*)(double relative_clocks, double joules);
+using PowerCost = double (*)(double relative_clocks, double picojoules);
 
 /// True if a kernel that takes `us` on `problem` may reach the power cap of `device`: it keeps the units that multiply
 /// busy enough. Problems of less than 20 µs do not.
@@ -45,13 +45,13 @@ inline constexpr double kMostClocks = 1.15;
 
 /// The factor that turns a time in rounds, where all kernels run at one clock, into one that is comparable under the
 /// power cap; infinite if the kernel needs more than kMostClocks.
-double capped_factor(double relative_clocks, double joules);
+double capped_factor(double relative_clocks, double picojoules);
 
 /// A kernel that was timed in rounds, or predicted.
 struct PowerCandidate {
   double us = 0;
-  double joules = 0;  ///< joules_per_flop
-  int tile = 0;       ///< kernels with the same number have the same tile
+  double picojoules = 0;  ///< picojoules_per_flop
+  int tile = 0;           ///< kernels with the same number have the same tile
 };
 
 /// Up to `count` of `candidates` that may be the fastest under the power cap, or cost least by another model, best

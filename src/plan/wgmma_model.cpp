@@ -126,12 +126,13 @@ GemmTraits with_epilogue(GemmTraits traits, const Epilogue& epilogue) {
 double promotion_cycles(const WgmmaConfig& c, const GemmTraits& fused, const Waves& waves) {
   if (!c.promote) return 0;
   constexpr double kWait = 200, kTakeScales = 60;
-  constexpr double kOfScale = 0.46, kOfChoice = 0.2;  // for an addition of a lane
+  constexpr double kOfScale = 0.46, kOfChoice = 0.2;  // clocks of the SM for an addition by each thread of a consumer
   const double additions = static_cast<double>(c.consumer_m()) * c.consumer_n() / kWarpgroupThreads;
   const double others = std::min(c.readers(), 2) * waves.concurrent;
   const double plain = (additions + kWait) / others;
   if (!fused.epilogue.has_block_scales()) return plain;
-  const double of_addition = kOfScale + kOfChoice * (c.scale_columns(fused) - 1);
+  const int columns = c.transposed ? 1 : c.scale_columns(fused);
+  const double of_addition = kOfScale + kOfChoice * (columns - 1);
   return plain + kTakeScales / others + of_addition * additions * c.readers();
 }
 

@@ -56,8 +56,8 @@ struct WgmmaModel {
   double drift_bytes = 6500;     ///< the same for operands beyond L2, in addition, if no clusters keep blocks together
   double beyond_bytes = 830;     ///< the same for boxes beyond an edge of an operand that lies along m or n
   double unmerged_bytes = 3900;  ///< rate of L2 for all SMs together, if it merges no requests of neighbours
-  double crossing_cost = 6.3;    ///< extra cost of a row that crosses into another line then, in rows
-  double unmerged_share = 0.23;  ///< share of the time that this costs more which is lost in the mean
+  double crossing_cost = 6.3;    ///< extra cost of a row that crosses into another line, if L2 merges nothing, in rows
+  double unmerged_share = 0.23;  ///< share of its excess over the expected time that is lost in the mean
 };
 
 /// A constant by its name. To add one, add a member to WgmmaModel and a row here.
@@ -135,9 +135,10 @@ double wgmma_repeated_us(const WgmmaConfig& config, const Workload& problem, con
 double wgmma_beyond_us(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device,
                        const WgmmaModel& model = {});
 
-/// The predicted microseconds if L2 merges no requests of different clusters. It merges them while blocks read one part
+/// The microseconds of L2 if it merges no requests of different clusters. It merges them while blocks read one part
 /// of an operand at once; blocks drift apart, and an operand that L2 does not hold is gone when the last of them comes.
-/// Whether they do so cannot be told. 0 for a config whose blocks do not divide k, and for operands that L2 holds.
+/// The config does not tell whether they drift. 0 for a config whose blocks do not divide k, and for operands that L2
+/// holds.
 double wgmma_unmerged_us(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device,
                          const WgmmaModel& model = {});
 

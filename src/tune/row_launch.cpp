@@ -101,8 +101,8 @@ std::vector<std::vector<double>> capped_times(std::span<const Candidate> candida
                                               std::vector<std::vector<double>> us, const Workload& problem) {
   const std::vector<RankedContender> placed = rank_contenders(us);
   for (const RankedContender& p : placed) {
-    const double joules = joules_per_flop(candidates[entries[p.contender].candidate].config, problem);
-    const double factor = capped_factor(p.ratio / placed.front().ratio, joules);
+    const double picojoules = picojoules_per_flop(candidates[entries[p.contender].candidate].config, problem);
+    const double factor = capped_factor(p.ratio / placed.front().ratio, picojoules);
     for (double& sample : us[p.contender]) {
       sample = std::isinf(factor) ? std::numeric_limits<double>::quiet_NaN() : sample * factor;
     }

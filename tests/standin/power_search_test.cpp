@@ -26,7 +26,7 @@ class PowerSearchTest : public SearchTest {
 
 TEST_F(PowerSearchTest, BlocksDecideWhereThePowerCapBinds) {
   const std::vector<Candidate> rows = candidates(20);
-  const auto joules = [&](const Candidate& c) { return joules_per_flop(c.config, problem_); };
+  const auto joules = [&](const Candidate& c) { return picojoules_per_flop(c.config, problem_); };
   const Candidate& frugal = *std::ranges::min_element(rows, {}, joules);
   const Candidate& greedy = *std::ranges::max_element(rows, {}, joules);
   disagree(greedy.config, frugal.config);
@@ -45,8 +45,8 @@ TEST_F(PowerSearchTest, BlocksDecideWhereThePowerCapBinds) {
 TEST_F(PowerSearchTest, TheModelNamesHalfOfAShortFinalToo) {
   const std::vector<Candidate> rows = candidates(40);
   double least = 2;
-  for (const Candidate& c : rows) least = std::min(least, joules_per_flop(c.config, problem_));
-  const auto is_frugal = [&](const KernelConfig& c) { return joules_per_flop(c, problem_) <= 1.05 * least; };
+  for (const Candidate& c : rows) least = std::min(least, picojoules_per_flop(c.config, problem_));
+  const auto is_frugal = [&](const KernelConfig& c) { return picojoules_per_flop(c, problem_) <= 1.05 * least; };
   gpu_.us = [&](const Trial& t) { return is_frugal(t.config) ? 225.0 : 220.0; };
   gpu_.alone_us = [&](const Trial& t) { return is_frugal(t.config) ? 210.0 : 230.0; };
   gpu_.power_binds = true;
@@ -105,13 +105,13 @@ class ModelledSearchTest : public PowerSearchTest {
     gpu_.power_binds = true;
     rows_ =
         candidates(400);  // so many that there is a small tile, which moves more than twice the bytes of the largest
-    const auto joules = [&](const Candidate& c) { return joules_per_flop(c.config, problem_); };
+    const auto joules = [&](const Candidate& c) { return picojoules_per_flop(c.config, problem_); };
     std::ranges::stable_sort(rows_, std::greater(), joules);
   }
   const Candidate& greedy() const { return rows_.front(); }
   const Candidate& frugal() const { return rows_.back(); }
   double capped(const Candidate& c, double clocks) const {
-    return capped_time(clocks, joules_per_flop(c.config, problem_));
+    return capped_time(clocks, picojoules_per_flop(c.config, problem_));
   }
   /// Times in rounds.
   void take(double greedy_us, double frugal_us, double other_us) {
@@ -184,8 +184,8 @@ TEST_F(ModelledSearchTest, TheEstimatesKernelStaysInTheRace) {
   ASSERT_EQ(chosen.size(), 4u);
   EXPECT_EQ(chosen.back().candidate, 0u);
   for (std::size_t i = 1; i < 3; ++i) {
-    EXPECT_LE(joules_per_flop(rows_[chosen[i - 1].candidate].config, problem_),
-              joules_per_flop(rows_[chosen[i].candidate].config, problem_));
+    EXPECT_LE(picojoules_per_flop(rows_[chosen[i - 1].candidate].config, problem_),
+              picojoules_per_flop(rows_[chosen[i].candidate].config, problem_));
   }
   us[0] = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(entries_for_model(rows_, all, us, problem_, 3).size(), 3u) << "it has no time";
@@ -257,7 +257,7 @@ TEST_F(EnergySearchTest, ASlowerKernelWithFewerJoulesWinsForEnergyAndLosesForSpe
     EXPECT_EQ(outcome.record->objective, Objective::energy);
     EXPECT_EQ(outcome.record->measure, Measure::sustained);
     EXPECT_FALSE(outcome.record->is_provisional);
-    EXPECT_NEAR(outcome.record->joules, 500 * 210e-6, 0.8);
+    EXPECT_NEAR(outcome.record->joules, 500 * 210e-6, 0.001);
     EXPECT_NEAR(outcome.record->timing.median_us, 210, 1);
     EXPECT_NEAR(outcome.of_fastest, 200.0 / 210, 0.005);
     EXPECT_EQ(outcome.candidates.front().config, frugal()) << "the pick comes first, though it is slower";

@@ -272,6 +272,34 @@ TEST(Choice, AFarRecordDoesNotCount) {
   EXPECT_EQ(choose_on("sm_80", parse_workload("4096 4096 512 nt f16"), database).front().origin, Origin::estimated);
 }
 
+TEST(Choice, APackedProblemHasTheAnswerOfItsClass) {
+  const Database database{DatabaseOptions{}};
+  for (const auto& [aligned, packed] :
+       {std::pair("1000 1001 4001 nn f16 align=16,16,2", "1000 1001 4001 nn f16 prepacked=ab"),
+        {"500 333 20001 nt f16 align=16,16,2", "500 333 20001 nt f16 prepacked=ab"}}) {
+    const Choice first = choose_on(kArch, parse_workload(packed), database).front();
+    EXPECT_EQ(first, choose_on(kArch, parse_workload(aligned), database).front()) << packed;
+  }
+}
+
+TEST(Choice, AGpuWithAnotherMemoryHasPlansOfItsOwn) {
+  const Database database{DatabaseOptions{}};
+  const auto pick = [&](const char* gpu, const char* problem) {
+    GpuQuery query;
+    query.environment = {.gpu = gpu, .arch = kArch, .sm_count = 132};
+    return choose(parse_workload(problem), kArch, database, query).front();
+  };
+  EXPECT_EQ(nominal_device(kArch, "NVIDIA H100 80GB HBM3").dram_gbps, 3350);
+  EXPECT_EQ(nominal_device(kArch, "NVIDIA H300"), nominal_device(kArch));
+  int different = 0;
+  for (const char* problem :
+       {"960 128 114560 nn bf16", "7205 85 7559 nn bf16", "64 8192 8192 nt bf16", "400 4096 1000 nt bf16"}) {
+    EXPECT_EQ(pick("NVIDIA H200", problem), pick("", problem)) << problem;
+    different += pick("NVIDIA H100 80GB HBM3", problem) == pick("NVIDIA H200", problem) ? 0 : 1;
+  }
+  EXPECT_GT(different, 0);
+}
+
 TEST(Choice, FartherRecordsCountWhereTheModelIsNotFitted) {
   const auto origin = [](const char* arch, const char* recorded, const char* text, const char* config) {
     Database database{DatabaseOptions{}};
@@ -390,12 +418,13 @@ TEST(Choice, KnownEnvironmentsAreEachGpuOfTheArchOnce) {
   };
   using Gpu = std::pair<std::string, int>;
   const Gpu unknown{"a GPU without records", nominal_device(kArch).sm_count};
-  EXPECT_THAT(found(), testing::UnorderedElementsAre(unknown, Gpu(gpu, 99), Gpu(gpu, 66)));
+  const Gpu named{"NVIDIA H100 80GB HBM3", 132};  // plans for it differ, whether or not a record names it
+  EXPECT_THAT(found(), testing::UnorderedElementsAre(unknown, named, Gpu(gpu, 99), Gpu(gpu, 66)));
   EXPECT_EQ(found().back(), unknown);
   record.environment.arch = kArch;
   record.environment.driver = "590.1";
   database.add(record);
-  EXPECT_EQ(found().size(), 3u * 5) << "unknown software, two drivers without a toolchain, and with their toolchains";
+  EXPECT_EQ(found().size(), 4u * 5) << "unknown software, two drivers without a toolchain, and with their toolchains";
 }
 
 TEST(Choice, IsOneForAClassOfM) {

@@ -59,8 +59,9 @@ std::vector<PowerCandidate> candidates_of(std::span<const Measured> rows, const 
 TEST(PowerModelTest, MeetsTheRatesOfKernelsThatRanAlone) {
   const auto expect_close = [](std::span<const Measured> rows, std::int64_t size) {
     for (const Measured& row : rows) {
-      const double joules = joules_per_flop(*parse_config(row.config), cube(size));
-      EXPECT_NEAR(1 / capped_time(669 / row.rounds, joules), row.alone, 0.045 * row.alone) << size << " " << row.config;
+      const double picojoules = picojoules_per_flop(*parse_config(row.config), cube(size));
+      EXPECT_NEAR(1 / capped_time(669 / row.rounds, picojoules), row.alone, 0.045 * row.alone)
+          << size << " " << row.config;
     }
   };
   expect_close(k4096, 4096);
@@ -97,10 +98,10 @@ TEST(PowerModelTest, FewerJoulesOrFewerClocksAreFaster) {
   EXPECT_LT(capped_time(1, 1.07), capped_time(1.1, 1.07));
   const KernelConfig single = *parse_config(k4096[3].config), pair = *parse_config(k4096[4].config);
   const KernelConfig small = *parse_config(k4096[1].config), narrow = *parse_config(k4096[0].config);
-  EXPECT_LT(joules_per_flop(small, cube(8192)), joules_per_flop(narrow, cube(8192))) << "they move more bytes";
-  EXPECT_GT(joules_per_flop(pair, cube(4096)), joules_per_flop(single, cube(4096)))
+  EXPECT_LT(picojoules_per_flop(small, cube(8192)), picojoules_per_flop(narrow, cube(8192))) << "they move more bytes";
+  EXPECT_GT(picojoules_per_flop(pair, cube(4096)), picojoules_per_flop(single, cube(4096)))
       << "a cluster costs more than it saves";
-  EXPECT_GT(joules_per_flop(single, cube(4100)), 1.005 * joules_per_flop(single, cube(4096)))
+  EXPECT_GT(picojoules_per_flop(single, cube(4100)), 1.005 * picojoules_per_flop(single, cube(4096)))
       << "the last tiles are nearly empty";
 }
 
@@ -121,7 +122,7 @@ TEST(PowerModelTest, IsThereForTensorCoresOfHopper) {
     other.types = types;
     EXPECT_TRUE(is_modelled(Workload(other), nominal_device("sm_90a")));
     const KernelConfig config = *parse_config("wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1");
-    EXPECT_EQ(joules_per_flop(config, Workload(other)), joules_per_flop(config, Workload(f16)));
+    EXPECT_EQ(picojoules_per_flop(config, Workload(other)), picojoules_per_flop(config, Workload(f16)));
   }
   EXPECT_TRUE(is_modelled(Workload(f16), nominal_device("sm_90a")));
   EXPECT_FALSE(is_modelled(Workload(f16), nominal_device("sm_80")));
@@ -138,7 +139,7 @@ TEST(PowerModelTest, TheFinalHasTheWinnersOfRoundsAndThoseThatSaveEnergy) {
 }
 
 TEST(PowerModelTest, TheFinalHasNoDuplicatesAndFewOfATile) {
-  std::vector<PowerCandidate> all(20, PowerCandidate{.us = 100, .joules = 1.02, .tile = 1});
+  std::vector<PowerCandidate> all(20, PowerCandidate{.us = 100, .picojoules = 1.02, .tile = 1});
   for (std::size_t i = 0; i < all.size(); ++i) all[i].us += static_cast<double>(i);
   EXPECT_EQ(best_under_power_cap(all, 12).size(), 2u);
   const std::vector<std::size_t> final = pick_for_power_final(all, 12);
@@ -146,7 +147,7 @@ TEST(PowerModelTest, TheFinalHasNoDuplicatesAndFewOfATile) {
   EXPECT_EQ(pick_for_power_final(all, 50).size(), 20u);
   EXPECT_THAT(pick_for_power_final({}, 3), testing::IsEmpty());
   all[19].us = 140;
-  all[19].joules = 0.8;
+  all[19].picojoules = 0.8;
   all[19].tile = 2;
   EXPECT_THAT(best_under_power_cap(all, 12), testing::Not(testing::Contains(std::size_t{19}))) << "it is far too slow";
 }
