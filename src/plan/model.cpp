@@ -173,24 +173,6 @@ double reduce_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo
   return wgmma_reduce_us(c, problem, device, resident, splits, model);
 }
 
-double repeated_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device,
-                   const WgmmaModel& model) {
-  const auto* wgmma = std::get_if<WgmmaConfig>(&config);
-  return wgmma != nullptr ? wgmma_repeated_us(*wgmma, problem, device, model) : 0;
-}
-
-double beyond_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device,
-                 const WgmmaModel& model) {
-  const auto* wgmma = std::get_if<WgmmaConfig>(&config);
-  return wgmma != nullptr ? wgmma_beyond_us(*wgmma, problem, device, model) : 0;
-}
-
-double unmerged_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device,
-                   const WgmmaModel& model) {
-  const auto* wgmma = std::get_if<WgmmaConfig>(&config);
-  return wgmma != nullptr ? wgmma_unmerged_us(*wgmma, problem, device, model) : 0;
-}
-
 int best_splits(const KernelConfig& config, const Workload& problem, const DeviceInfo& device, int resident,
                 const WgmmaModel& model = {}) {
   const auto* wgmma = std::get_if<WgmmaConfig>(&config);
@@ -198,8 +180,7 @@ int best_splits(const KernelConfig& config, const Workload& problem, const Devic
 }
 
 /// Microseconds of the kernel that repacks operands. Copies that L2 keeps are not written to DRAM.
-double repack_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device) {
-  const LaunchConfig launch = with_repacks({}, config, problem);
+double repack_us(const LaunchConfig& launch, const Workload& problem, const DeviceInfo& device) {
   if (!repacks(launch)) return 0;
   const auto written = static_cast<double>(repacked_bytes(launch, problem));
   const double moved = 2 * written < static_cast<double>(device.l2_bytes) ? written : 2 * written;
@@ -235,15 +216,15 @@ double read_share(const KernelConfig& config) {
   return wgmma != nullptr && wgmma->loaders > 0 ? 0.8 : 1;
 }
 
-/// `problem` with those operands packed that `config` copies for `asked`: rows of a copy begin where packed ones do.
-/// Operands that the caller packed do not count, because such a problem has the answers of its class. Nor do copies of
-/// other elements than those of 16 bits: no problem has packed operands of these types.
-Workload as_packed(Workload problem, const Workload& asked, const KernelConfig& config) {
-  const LaunchConfig launch = with_repacks({}, config, asked);
+/// `problem` as the kernel of `launch` sees it: operands that the launch copies are packed, because rows of a copy
+/// begin where packed ones do. Operands that the caller packed do not count, because such a problem has the answers of
+/// its class. Nor do copies of other elements than those of 16 bits: no problem has packed operands of these types.
+Workload as_copied(const Workload& problem, const LaunchConfig& launch) {
   const auto is_packed = [](Repack copy, DType element) { return copy != Repack::none && can_be_prepacked(element); };
-  problem.prepacked_a = is_packed(launch.repack_a, problem.types.a);
-  problem.prepacked_b = is_packed(launch.repack_b, problem.types.b);
-  return problem;
+  Workload seen = repacked(problem, launch);
+  seen.prepacked_a = is_packed(launch.repack_a, problem.types.a);
+  seen.prepacked_b = is_packed(launch.repack_b, problem.types.b);
+  return seen;
 }
 
 /// predict_us for a GPU on all of whose SMs the kernel runs, with at most `resident` blocks on each.
@@ -251,13 +232,16 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
                   const WgmmaModel& model) {
   // The model is of the bare product, and adds the work of the epilogue; a batch in place of groups may have no kernels
   // with their epilogue.
-  const Workload problem = as_packed(without_epilogue(with_uniform_groups(repacked(asked, config))), asked, config);
+  const LaunchConfig copies = with_repacks({}, config, asked);
+  const Workload problem = without_epilogue(with_uniform_groups(as_copied(asked, copies)));
   const int splits = best_splits(config, problem, device, resident, model);
   const auto compute = [&](const auto& c) {
     return compute_us(c, problem, device, resident, splits, model, asked.epilogue);
   };
   const auto reduce = [&](const auto& c) { return reduce_us(c, problem, device, resident, splits, model); };
   const double sm_us = std::visit(compute, config), sum_us = std::visit(reduce, config);
+  const auto* wgmma = std::get_if<WgmmaConfig>(&config);
+  const auto of_wgmma = [&](const auto& us) { return wgmma != nullptr ? us(*wgmma, problem, device, model) : 0; };
 
   const double matrices =
       (problem.hints.beta_is_zero ? 1 : 2) + epilogue_work(asked.epilogue).matrices;  // of D's sizes
@@ -266,13 +250,11 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
   const double bytes = static_cast<double>(problem.batch) *
                        (m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) +
                         m * static_cast<double>(columns_of_d(asked)) * size_bytes(problem.types.d) * matrices);
-  const double dram_us =
-      bytes / (device.dram_gbps * 0.85e3 * read_share(config)) + repeated_us(config, problem, device, model);
+  const double dram_us = bytes / (device.dram_gbps * 0.85e3 * read_share(config)) + of_wgmma(wgmma_repeated_us);
   const double unhidden_us = unhidden_share(config, problem, device, resident) * std::min(sm_us, dram_us);
-  const double merged_us =
-      std::max(sm_us, dram_us) + unhidden_us + sum_us + kLaunchUs + beyond_us(config, problem, device, model);
-  const double lost_us = std::max(unmerged_us(config, problem, device, model) - merged_us, 0.0);
-  return merged_us + model.unmerged_share * lost_us + repack_us(config, asked, device);
+  const double merged_us = std::max(sm_us, dram_us) + unhidden_us + sum_us + kLaunchUs + of_wgmma(wgmma_beyond_us);
+  const double lost_us = std::max(of_wgmma(wgmma_unmerged_us) - merged_us, 0.0);
+  return merged_us + model.unmerged_share * lost_us + repack_us(copies, asked, device);
 }
 
 /// default_launch for such a GPU.
@@ -285,7 +267,7 @@ LaunchConfig default_launch(const KernelConfig& config, const Workload& problem,
   int width = 1;
   while (width < 16 && width * 1.5 < wanted) width *= 2;
   launch.raster_width = width;
-  launch.splits = best_splits(config, as_packed(repacked(problem, config), problem, config), device, resident);
+  launch.splits = best_splits(config, as_copied(problem, launch), device, resident);
   return launch;
 }
 

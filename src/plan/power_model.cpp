@@ -15,7 +15,7 @@
 namespace hotgemm {
 namespace {
 
-// Fitted to the rates of 227 kernels of family wgmma that ran alone on an H200 with a cap of 700 W, of 14 large
+// Fitted to the rates of 227 kernels of family wgmma that ran alone on an H200 with a cap of 700 W, of 16 large
 // problems. Within a problem the model meets these rates by 1.1 % in the root mean square (docs/notebook/search.md,
 // 20).
 constexpr int kFittedElementBytes = 2;

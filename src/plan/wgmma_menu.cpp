@@ -289,7 +289,7 @@ std::span<const WgmmaTiles> lines_for(const WgmmaConfig& c) {
   return kWgmmaTiles;
 }
 
-/// What tile_config sets.
+/// The fields that tile_config sets.
 constexpr auto tile_of(const WgmmaConfig& c) {
   return std::tuple(c.transposed, c.block_m, c.block_n, c.consumers, c.split_n, c.ping_pong, c.one_tile);
 }

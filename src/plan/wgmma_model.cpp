@@ -123,15 +123,15 @@ GemmTraits with_epilogue(GemmTraits traits, const Epilogue& epilogue) {
 /// meanwhile. Scales of blocks make each addition a product of three registers, which tensor cores that read theirs
 /// hold up; and a part of a tile that touches two blocks of columns chooses between their scales. Fitted to seven
 /// configs that take scales (docs/notebook/epilogues.md, 13).
-double promotion_cycles(const WgmmaConfig& c, const GemmTraits& fused, const Waves& waves) {
+double promotion_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue, const Waves& waves) {
   if (!c.promote) return 0;
   constexpr double kWait = 200, kTakeScales = 60;
   constexpr double kOfScale = 0.46, kOfChoice = 0.2;  // clocks of the SM for an addition by each thread of a consumer
   const double additions = static_cast<double>(c.consumer_m()) * c.consumer_n() / kWarpgroupThreads;
   const double others = std::min(c.readers(), 2) * waves.concurrent;
   const double plain = (additions + kWait) / others;
-  if (!fused.epilogue.has_block_scales()) return plain;
-  const int columns = c.transposed ? 1 : c.scale_columns(fused);
+  if (!epilogue.has_block_scales()) return plain;
+  const int columns = c.transposed ? 1 : c.scale_columns(with_epilogue(t, epilogue));
   const double of_addition = kOfScale + kOfChoice * (columns - 1);
   return plain + kTakeScales / others + of_addition * additions * c.readers();
 }
@@ -151,7 +151,7 @@ double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& 
   const double waits = model.wait_cycles / (c.readers() * waves.concurrent) +
                        (c.cluster() > 1 ? model.cluster_k_cycles / waves.concurrent : 0);
   return (bound + model.unbound_share * (tensor + shared + copy)) * (c.cluster() > 1 ? 1 + model.cluster_share : 1) +
-         waits + promotion_cycles(c, with_epilogue(t, epilogue), waves);
+         waits + promotion_cycles(c, t, epilogue, waves);
 }
 
 /// Cycles from the last product of a tile to its last store, by `warpgroups` together. A warp that copies matrices does

@@ -1,4 +1,4 @@
-// What plans know of the GPU.
+// Plans depend on the GPU by its name.
 
 #include "config/device_info.hpp"
 #include "plan/choice.hpp"
