@@ -37,29 +37,41 @@ HOTGEMM_DEVICE ptx::Vec4 shift_chunk(const ptx::Vec4& low, const ptx::Vec4& high
   return {funnel(w[0], w[1], bits), funnel(w[1], w[2], bits), funnel(w[2], w[3], bits), funnel(w[3], w[4], bits)};
 }
 
-/// Copies matrices. A warp takes each `step`th part.
+/// Copies the matrices of an operand. A warp takes each `step`th part.
 class Repack {
  public:
   HOTGEMM_DEVICE explicit Repack(const RepackMatrix& matrix)
       : matrix_(matrix), divider_(matrix.row_chunks), chunks_(matrix.chunks()), lane_(lane_index()) {}
 
-  /// Returns the number of the warp's next part, counted from the end of this matrix.
-  HOTGEMM_DEVICE u64 copy(u64 part, u64 step) const {
-    const u64 parts = matrix_.parts();
-    for (; part < parts; part += step) {
-      if (part == 0) {
+  /// Returns the number of the warp's next part, counted from the end of the last matrix.
+  HOTGEMM_DEVICE u64 copy(u64 part, u64 step) {
+    const u64 parts = matrix_.parts(), all = matrix_.all_parts();
+    for (; part < all; part += step) {
+      const u64 of_matrix = matrix_.products == 1 ? part : go_to_matrix(part, parts);
+      if (of_matrix == 0) {
         copy_ends();
       } else {
-        copy_unit((part - 1) * kRepackUnitChunks);
+        copy_unit((of_matrix - 1) * kRepackUnitChunks);
       }
     }
-    return part - parts;
+    return part - all;
   }
 
  private:
   HOTGEMM_DEVICE static u32 lane_index() { return static_cast<u32>(ptx::thread_index() % kRepackLanes); }
 
-  HOTGEMM_DEVICE u64 row_address(u64 row) const { return matrix_.from + row * static_cast<u64>(matrix_.pitch); }
+  /// Returns the number of `part` among the `parts` of its matrix. 2^32 parts would be 8 TiB.
+  HOTGEMM_DEVICE u64 go_to_matrix(u64 part, u64 parts) {
+    product_ = static_cast<u32>(part) / static_cast<u32>(parts);
+    return part - product_ * parts;
+  }
+
+  HOTGEMM_DEVICE u64 row_address(u64 row) const {
+    return matrix_.from + product_ * static_cast<u64>(matrix_.stride) + row * static_cast<u64>(matrix_.pitch);
+  }
+  HOTGEMM_DEVICE u64 chunk_address(u64 chunk) const {
+    return matrix_.to + (product_ * chunks_ + chunk) * kRepackChunkBytes;
+  }
   /// The bytes that a row has from a chunk of it on, but no more than a chunk's.
   HOTGEMM_DEVICE int bytes_left(u32 chunk_of_row) const {
     const i64 left = matrix_.row_bytes - static_cast<i64>(chunk_of_row) * kRepackChunkBytes;
@@ -72,8 +84,8 @@ class Repack {
     const u32 of_row = static_cast<u32>(chunk % divider_.row_chunks);
     const u64 from = row_address(chunk / divider_.row_chunks) + of_row * 16ull;
     const int left = bytes_left(of_row);
-    ptx::st_global_v4_b32(matrix_.to + chunk * 16, {load_bytes(from, left), load_bytes(from + 4, left - 4),
-                                                    load_bytes(from + 8, left - 8), load_bytes(from + 12, left - 12)});
+    ptx::st_global_v4_b32(chunk_address(chunk), {load_bytes(from, left), load_bytes(from + 4, left - 4),
+                                                 load_bytes(from + 8, left - 8), load_bytes(from + 12, left - 12)});
   }
 
   HOTGEMM_DEVICE void copy_unit(u64 first) const {
@@ -106,7 +118,7 @@ class Repack {
         words = {clipped(words.x, left[i]), clipped(words.y, left[i] - 4), clipped(words.z, left[i] - 8),
                  clipped(words.w, left[i] - 12)};
       }
-      ptx::st_global_v4_b32(matrix_.to + chunk * 16, words);
+      ptx::st_global_v4_b32(chunk_address(chunk), words);
     }
   }
 
@@ -114,6 +126,7 @@ class Repack {
   RowDivider divider_;
   u64 chunks_;
   u32 lane_;
+  u32 product_ = 0;  // whose matrix is copied
 };
 
 /// Prefetches this block's share of a matrix. A prefetch reads no values, so it may run before the preceding kernel has

@@ -110,15 +110,17 @@ class TransposedTile {
   u32 row_chunks_;
 };
 
-/// Copies all transposes of both matrices. Warps take tiles in turn, so that few tiles use all SMs. Inlined, it and the
+/// Copies all transposes of both operands. Warps take tiles in turn, so that few tiles use all SMs. Inlined, it and the
 /// copies of rows as stored would spill.
 HOTGEMM_DEVICE_NOINLINE void copy_transposes(const RepackMatrix& first, const RepackMatrix& second) {
-  const u32 tiles_of_first = first.tiles(), tiles = tiles_of_first + second.tiles();
+  const u32 tiles_of_first = first.all_tiles(), tiles = tiles_of_first + second.all_tiles();
   const u32 warp = static_cast<u32>(ptx::thread_index() / kRepackLanes), blocks = ptx::grid_size();
   for (u32 tile = warp * blocks + ptx::block_index(); tile < tiles; tile += kRepackThreads / kRepackLanes * blocks) {
     const bool is_first = tile < tiles_of_first;
-    const RepackMatrix matrix = is_first ? first : second;
-    const u32 number = is_first ? tile : tile - tiles_of_first;
+    const RepackMatrix& operand = is_first ? first : second;
+    const u32 of_operand = is_first ? tile : tile - tiles_of_first, product = of_operand / operand.tiles();
+    const RepackMatrix matrix = operand.of_product(product);
+    const u32 number = of_operand - product * operand.tiles();
     if (matrix.transposed_bytes == 4) {
       TransposedTile<4>(matrix, number).copy();
     } else {

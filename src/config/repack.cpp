@@ -1,7 +1,6 @@
 #include "config/repack.hpp"
 
 #include "config/traits.hpp"
-#include "config/work.hpp"
 #include "config/workspace.hpp"
 
 namespace hotgemm {
@@ -9,11 +8,15 @@ namespace {
 
 constexpr int kRowBytes = 16;  // rows of copies begin at multiples of it
 
+/// True if the operands can be copied. Groups say on the device which rows they have, and pointers where their matrices
+/// are.
+bool can_copy(const Problem& problem) { return problem.groups == 0 && problem.batch_kind == BatchKind::strided; }
+
 }  // namespace
 
 LaunchConfig with_repacks(LaunchConfig launch, const KernelConfig& config, const Workload& problem) {
   launch.repack_a = launch.repack_b = Repack::none;
-  if (!is_one_product(problem)) return launch;  // only operands of one product are copied
+  if (!can_copy(problem)) return launch;
   const auto way = [&](DType element, bool is_k_major, int align) {
     const OperandForm form = operand_form(config, multiplied_type(element, problem.types.compute));
     if (form.is_k_major && !is_k_major) return Repack::transposed;
@@ -44,13 +47,15 @@ GemmTraits traits_of(const Workload& problem, const LaunchConfig& launch) {
 std::size_t repacked_bytes(const OperandCopy& copy) {
   constexpr std::size_t kUnit = WorkspaceSize::kAlignment;
   const auto pitch = static_cast<std::size_t>(repacked_pitch(copy.row_bytes()));
-  return (static_cast<std::size_t>(copy.shape.rows) * pitch + kUnit - 1) / kUnit * kUnit;
+  const std::size_t bytes = static_cast<std::size_t>(copy.products) * static_cast<std::size_t>(copy.shape.rows) * pitch;
+  return (bytes + kUnit - 1) / kUnit * kUnit;
 }
 
 std::size_t repacked_bytes(const LaunchConfig& launch, const Problem& p) {
   std::size_t bytes = 0;
   const auto add = [&](Repack copy, const StoredShape& shape, DType element) {
-    if (copy != Repack::none) bytes += repacked_bytes({.shape = shape, .element_bytes = size_bytes(element)});
+    if (copy == Repack::none) return;
+    bytes += repacked_bytes({.shape = shape, .element_bytes = size_bytes(element), .products = p.batch});
   };
   add(launch.repack_a, stored_a(p.m, p.k, p.op_a == Op::n || launch.repack_a == Repack::transposed), p.types.a);
   add(launch.repack_b, stored_b(p.n, p.k, p.op_b == Op::t || launch.repack_b == Repack::transposed), p.types.b);

@@ -46,12 +46,14 @@ constexpr StoredShape stored_b(std::int64_t n, std::int64_t k, bool is_k_major) 
 
 /// The shape of an operand's copy.
 struct OperandCopy {
-  StoredShape shape;  ///< of the copy
+  StoredShape shape;  ///< of the copy of one matrix
   int element_bytes = 0;
   bool is_transposed = false;  ///< the operand is stored as the transpose of the copy
+  std::int64_t products = 1;   ///< number of matrices, whose copies follow one another
 
   constexpr std::int64_t row_bytes() const { return shape.cols * element_bytes; }
   constexpr std::int64_t ld() const { return repacked_pitch(row_bytes()) / element_bytes; }  ///< in elements
+  constexpr std::int64_t stride() const { return shape.rows * ld(); }  ///< elements from one matrix to the next
 };
 
 /// The workspace of a copy, in whole WorkspaceSize::kAlignment.

@@ -64,9 +64,19 @@ EpilogueArgs epilogue_args(const Operands& o, bool has_no_product) {
           .ld_auxiliary = o.ld_auxiliary};
 }
 
-BatchArgs batch_args(const Operands& o, std::int64_t count) {
-  return {.stride_a = o.batch_stride_a,
-          .stride_b = o.batch_stride_b,
+/// The memory from which a kernel reads A and B: the caller's, which may be arrays of addresses, or copies of it.
+struct Sources {
+  const void* a;
+  const void* b;
+  std::int64_t lda;
+  std::int64_t ldb;
+  std::int64_t batch_stride_a;
+  std::int64_t batch_stride_b;
+};
+
+BatchArgs batch_args(const Operands& o, const Sources& from, std::int64_t count) {
+  return {.stride_a = from.batch_stride_a,
+          .stride_b = from.batch_stride_b,
           .stride_c = o.batch_stride_c,
           .stride_d = o.batch_stride_d,
           .stride_residual = o.batch_stride_residual,
@@ -101,10 +111,10 @@ ExtraArgs extra_args(const Operands& o, const GemmTraits& traits, std::int64_t n
 
 /// Sets those parts of the arguments, behind those of a bare product, that kernels with `traits` read.
 template <class Args>
-void set_parts(Args& args, const GemmTraits& traits, const Operands& o, std::int64_t products, std::int64_t n,
-               std::int64_t k, bool has_no_product) {
+void set_parts(Args& args, const GemmTraits& traits, const Operands& o, const Sources& from, std::int64_t products,
+               std::int64_t n, std::int64_t k, bool has_no_product) {
   if (traits.is_fused()) args.epilogue = epilogue_args(o, has_no_product);
-  if (traits.batched) args.batch = batch_args(o, products);
+  if (traits.batched) args.batch = batch_args(o, from, products);
   if (traits.grouped) {
     args.groups = {
         .offsets = address(o.group_offsets), .counts = address(o.group_counts), .stride_bias = o.batch_stride_bias};
@@ -112,31 +122,29 @@ void set_parts(Args& args, const GemmTraits& traits, const Operands& o, std::int
   if (traits.epilogue.takes_extras()) args.extras = extra_args(o, traits, n, k);
 }
 
-/// The memory from which a kernel reads A and B: the caller's, which may be arrays of addresses, or copies of it.
-struct Sources {
-  const void* a;
-  const void* b;
-  std::int64_t lda;
-  std::int64_t ldb;
-};
-
 /// The arguments for the copies that a launch of a kernel with `traits` makes at the beginning of `workspace`. In
-/// `from` the copies take the place of the operands; the kernel's own scratch begins behind them.
+/// `from` the copies take the place of the operands; the kernel's own scratch begins behind them. A matrix that all
+/// products of a batch share is copied once.
 RepackArgs place_copies(const LaunchConfig& launch, const GemmTraits& traits, std::int64_t m, std::int64_t n,
-                        std::int64_t k, Sources& from, WorkspaceArgs& workspace) noexcept {
+                        std::int64_t k, std::int64_t batch, Sources& from, WorkspaceArgs& workspace) noexcept {
   RepackArgs args;
   const auto place = [&](Repack way, const StoredShape& shape, DType element, const void*& operand, std::int64_t& ld,
-                         RepackMatrix& matrix) {
+                         std::int64_t& stride, RepackMatrix& matrix) {
     if (way == Repack::none) return;
-    const OperandCopy copy{
-        .shape = shape, .element_bytes = size_bytes(element), .is_transposed = way == Repack::transposed};
-    matrix = repack_matrix(copy, operand, ld, workspace.scratch);
+    const OperandCopy copy{.shape = shape,
+                           .element_bytes = size_bytes(element),
+                           .is_transposed = way == Repack::transposed,
+                           .products = stride == 0 ? 1 : batch};
+    matrix = repack_matrix(copy, operand, ld, workspace.scratch, stride);
     operand = reinterpret_cast<const void*>(workspace.scratch);
     ld = copy.ld();
+    if (stride != 0) stride = copy.stride();
     workspace.scratch += repacked_bytes(copy);
   };
-  place(launch.repack_a, stored_a(m, k, traits.a_is_k_major()), traits.element, from.a, from.lda, args.first);
-  place(launch.repack_b, stored_b(n, k, traits.b_is_k_major()), traits.element_b, from.b, from.ldb, args.second);
+  place(launch.repack_a, stored_a(m, k, traits.a_is_k_major()), traits.element, from.a, from.lda, from.batch_stride_a,
+        args.first);
+  place(launch.repack_b, stored_b(n, k, traits.b_is_k_major()), traits.element_b, from.b, from.ldb, from.batch_stride_b,
+        args.second);
   return args;
 }
 
@@ -168,11 +176,16 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   WorkspaceArgs workspace = given;
   // BLAS: with alpha zero, A and B are not read. An alpha in device memory is not known here.
   const bool has_no_product = k == 0 || (o.alpha == 0 && o.alpha_device == nullptr);
-  Sources from{.a = pointers ? o.batch_a : o.a, .b = pointers ? o.batch_b : o.b, .lda = o.lda, .ldb = o.ldb};
+  Sources from{.a = pointers ? o.batch_a : o.a,
+               .b = pointers ? o.batch_b : o.b,
+               .lda = o.lda,
+               .ldb = o.ldb,
+               .batch_stride_a = o.batch_stride_a,
+               .batch_stride_b = o.batch_stride_b};
   if (pointers && has_no_product) from.a = from.b = nullptr;
   const bool copies = repacks(launch) && !has_no_product, is_limited = leaves_out_sms(sm_limit, kernel.sm_count);
   if (copies) {
-    const RepackArgs args = place_copies(launch, kernel.traits, m, n, k, from, workspace);
+    const RepackArgs args = place_copies(launch, kernel.traits, m, n, k, batch, from, workspace);
     const CUresult result = launch_repack(driver, *repack, args, launch.programmatic, stream, sm_limit);
     if (result != CUDA_SUCCESS) return result;
   }
@@ -199,16 +212,16 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
   LastLaunches& last = last_launches;
   if (!kernel.maps) {
     static_cast<GemmArgs&>(last.plain) = args;
-    set_parts(last.plain, kernel.traits, o, products, n, k, has_no_product);
+    set_parts(last.plain, kernel.traits, o, from, products, n, k, has_no_product);
     return enqueue(driver, kernel, programmatic, blocks, &last.plain, workspace, stream);
   }
   last.mapped.gemm = args;
-  set_parts(last.mapped, kernel.traits, o, products, n, k, has_no_product);
+  set_parts(last.mapped, kernel.traits, o, from, products, n, k, has_no_product);
   last.mapped.prefetch = {};
   const MatrixMaps& maps = *kernel.maps;
   if (args.k > 0) {  // a tensor without elements has no map and is not copied
-    const TensorMapSpec a = maps.of_a(from.a, m, k, from.lda, {products, o.batch_stride_a}),
-                        b = maps.of_b(from.b, n, k, from.ldb, {products, o.batch_stride_b});
+    const TensorMapSpec a = maps.of_a(from.a, m, k, from.lda, {products, from.batch_stride_a}),
+                        b = maps.of_b(from.b, n, k, from.ldb, {products, from.batch_stride_b});
     CUresult result = CUDA_SUCCESS;
     if (maps.copies_a)
       result = find_or_encode(driver, a, maps.a_is_k_major && maps.cuts_a, last.a, last.mapped.a, last.mapped.a_rest);

@@ -12,9 +12,10 @@ struct RepackKernel {
   int sm_count;  ///< number of SMs of the GPU
 };
 
-/// The part of the kernel's arguments for the copy at `to` of a matrix that is stored at `from`, with rows `ld`
-/// elements apart.
-RepackMatrix repack_matrix(const OperandCopy& copy, const void* from, long long ld, unsigned long long to) noexcept;
+/// The part of the kernel's arguments for the copy at `to` of the matrices that are stored from `from` on, with rows
+/// `ld` and matrices `stride` elements apart.
+RepackMatrix repack_matrix(const OperandCopy& copy, const void* from, long long ld, unsigned long long to,
+                           long long stride = 0) noexcept;
 
 /// Enqueues the kernel on `stream` and returns the driver's result. An `sm_limit` below the number of SMs, if it is not
 /// 0, limits the number of blocks.

@@ -4,7 +4,6 @@
 #include "config/class_key.hpp"
 #include "config/launch_shape.hpp"
 #include "config/live_registers.hpp"
-#include "config/prepacked.hpp"
 #include "config/repack.hpp"
 #include "config/sm_limit.hpp"
 #include "config/traits.hpp"
@@ -142,7 +141,7 @@ SmBlocks spread(double tiles, const DeviceInfo& device, int resident) {
 
 /// Microseconds that the SMs need, from the start of the first block to the last store.
 template <class Config>
-double compute_us(const Config& c, const Workload& problem, const DeviceInfo& device, int resident, int /*splits*/,
+double compute_us(const Config& c, const SeenWorkload& problem, const DeviceInfo& device, int resident, int /*splits*/,
                   const WgmmaModel&, const Epilogue& /*epilogue*/) {
   const GemmTraits traits = traits_of(problem);
   const ArchRates& rates = arch_rates(device.arch);
@@ -158,22 +157,22 @@ double compute_us(const Config& c, const Workload& problem, const DeviceInfo& de
   return busiest * block_cycles / device.clock_mhz;
 }
 
-double compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident, int splits,
+double compute_us(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device, int resident, int splits,
                   const WgmmaModel& model, const Epilogue& epilogue) {
   return wgmma_compute_us(c, problem, device, resident, splits, model, epilogue);
 }
 
 /// Microseconds after the last product and the last byte from DRAM, in which blocks add parts of a sum.
 template <class Config>
-double reduce_us(const Config&, const Workload&, const DeviceInfo&, int, int, const WgmmaModel&) {
+double reduce_us(const Config&, const SeenWorkload&, const DeviceInfo&, int, int, const WgmmaModel&) {
   return 0;
 }
-double reduce_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident, int splits,
+double reduce_us(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device, int resident, int splits,
                  const WgmmaModel& model) {
   return wgmma_reduce_us(c, problem, device, resident, splits, model);
 }
 
-int best_splits(const KernelConfig& config, const Workload& problem, const DeviceInfo& device, int resident,
+int best_splits(const KernelConfig& config, const SeenWorkload& problem, const DeviceInfo& device, int resident,
                 const WgmmaModel& model = {}) {
   const auto* wgmma = std::get_if<WgmmaConfig>(&config);
   return wgmma != nullptr ? wgmma_best_splits(*wgmma, problem, device, resident, model) : 1;
@@ -216,15 +215,11 @@ double read_share(const KernelConfig& config) {
   return wgmma != nullptr && wgmma->loaders > 0 ? 0.8 : 1;
 }
 
-/// `problem` as the kernel of `launch` sees it: operands that the launch copies are packed, because rows of a copy
-/// begin where packed ones do. Operands that the caller packed do not count, because such a problem has the answers of
-/// its class. Nor do copies of other elements than those of 16 bits: no problem has packed operands of these types.
-Workload as_copied(const Workload& problem, const LaunchConfig& launch) {
-  const auto is_packed = [](Repack copy, DType element) { return copy != Repack::none && can_be_prepacked(element); };
-  Workload seen = repacked(problem, launch);
-  seen.prepacked_a = is_packed(launch.repack_a, problem.types.a);
-  seen.prepacked_b = is_packed(launch.repack_b, problem.types.b);
-  return seen;
+/// The bare product of `problem`, as the kernel of `launch` sees it. Groups are a batch. Operands that the caller
+/// packed do not count as copies, because such a problem has the answers of its class.
+SeenWorkload seen_by(const Workload& problem, const LaunchConfig& launch) {
+  return {without_epilogue(with_uniform_groups(repacked(problem, launch))), launch.repack_a != Repack::none,
+          launch.repack_b != Repack::none};
 }
 
 /// predict_us for a GPU on all of whose SMs the kernel runs, with at most `resident` blocks on each.
@@ -233,7 +228,7 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
   // The model is of the bare product, and adds the work of the epilogue; a batch in place of groups may have no kernels
   // with their epilogue.
   const LaunchConfig copies = with_repacks({}, config, asked);
-  const Workload problem = without_epilogue(with_uniform_groups(as_copied(asked, copies)));
+  const SeenWorkload problem = seen_by(asked, copies);
   const int splits = best_splits(config, problem, device, resident, model);
   const auto compute = [&](const auto& c) {
     return compute_us(c, problem, device, resident, splits, model, asked.epilogue);
@@ -267,7 +262,7 @@ LaunchConfig default_launch(const KernelConfig& config, const Workload& problem,
   int width = 1;
   while (width < 16 && width * 1.5 < wanted) width *= 2;
   launch.raster_width = width;
-  launch.splits = best_splits(config, as_copied(problem, launch), device, resident);
+  launch.splits = best_splits(config, seen_by(problem, launch), device, resident);
   return launch;
 }
 

@@ -27,7 +27,7 @@ struct Waves {
   double concurrent;  ///< number of tiles that run on that SM at once
 };
 
-Waves waves_of(const WgmmaConfig& c, const Workload& p, const DeviceInfo& device, int resident, int splits) {
+Waves waves_of(const WgmmaConfig& c, const SeenWorkload& p, const DeviceInfo& device, int resident, int splits) {
   const double groups = ceil_div(static_cast<double>(p.m), c.block_m * c.cluster_m) *
                         ceil_div(static_cast<double>(p.n), c.block_n * c.cluster_n) * static_cast<double>(p.batch) *
                         splits;
@@ -59,16 +59,16 @@ double shared_cycles(const WgmmaConfig& c, const GemmTraits& t, const WgmmaModel
 /// An operand as it is stored: along k it has k elements, along m or n `extent`.
 struct Stored {
   std::int64_t extent, k;
-  bool is_packed;
+  bool is_copied;
 };
-Stored stored_a(const Workload& p) { return {p.m, p.k, p.prepacked_a}; }
-Stored stored_b(const Workload& p) { return {p.n, p.k, p.prepacked_b}; }
+Stored stored_a(const SeenWorkload& p) { return {p.m, p.k, p.copied_a}; }
+Stored stored_b(const SeenWorkload& p) { return {p.n, p.k, p.copied_b}; }
 
-/// Rows of boxes `width` bytes wide begin at any multiple of this many bytes. Rows that are not packed are assumed to
+/// Rows of boxes `width` bytes wide begin at any multiple of this many bytes. Rows that are not copies are assumed to
 /// follow each other as closely as tensor maps allow.
 double grain_of(const WgmmaTile& tile, const Stored& operand, int width) {
   const std::int64_t row = (tile.k_major ? operand.k : operand.extent) * tile.element_bytes;
-  const std::int64_t pitch = operand.is_packed ? repacked_pitch(row) : (row + 15) / 16 * 16;
+  const std::int64_t pitch = operand.is_copied ? repacked_pitch(row) : (row + 15) / 16 * 16;
   return static_cast<double>(std::gcd<std::int64_t>(pitch, width));
 }
 
@@ -92,7 +92,8 @@ double load_cycles(const WgmmaConfig& c, const GemmTraits& t, const WgmmaTile& t
 }
 
 /// Cycles of the copy engine and of L2. Elements beyond the edges of the matrices are not read from L2.
-double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const Workload& p, double sms, const WgmmaModel& model) {
+double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const SeenWorkload& p, double sms,
+                   const WgmmaModel& model) {
   const double m = std::min<double>(c.block_m, static_cast<double>(p.m));
   const double n = std::min<double>(c.block_n, static_cast<double>(p.n));
   const double saved = m * (1 - 1.0 / c.cluster_n) + n * (1 - 1.0 / c.cluster_m);
@@ -137,7 +138,7 @@ double promotion_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogu
 }
 
 /// Cycles that an SM needs for a k-tile of one of its tiles while its other tiles run beside it.
-double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue, const Workload& p,
+double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue, const SeenWorkload& p,
                      const Waves& waves, double k_tiles, const WgmmaModel& model) {
   const double loads = load_cycles(c, t, c.a_tile(t), t.vec_a, model) + load_cycles(c, t, c.b_tile(t), t.vec_b, model);
   const double tensor = tensor_cycles(c, t, model), shared = shared_cycles(c, t, model) + loads;
@@ -173,12 +174,12 @@ double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue
 }
 
 /// Bytes of a row of A, and of a column of B, of all products of a batch.
-double row_bytes(const Workload& p) {
+double row_bytes(const SeenWorkload& p) {
   return static_cast<double>(p.k) * size_bytes(p.types.a) * static_cast<double>(p.batch);
 }
 
 /// The share of the operands that L2 does not hold.
-double missed_share(const Workload& p, const DeviceInfo& device) {
+double missed_share(const SeenWorkload& p, const DeviceInfo& device) {
   const double all = static_cast<double>(p.m + p.n) * row_bytes(p);
   return std::max(0.0, 1 - static_cast<double>(device.l2_bytes) / std::max(all, 1.0));
 }
@@ -187,14 +188,14 @@ double missed_share(const Workload& p, const DeviceInfo& device) {
 struct Readings {
   double of_a, of_b;
 };
-Readings readings_of(const WgmmaConfig& c, const Workload& p) {
+Readings readings_of(const WgmmaConfig& c, const SeenWorkload& p) {
   return {.of_a = ceil_div(static_cast<double>(p.n), c.block_n * c.cluster_n),
           .of_b = ceil_div(static_cast<double>(p.m), c.block_m * c.cluster_m)};
 }
 
 }  // namespace
 
-double wgmma_compute_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident,
+double wgmma_compute_us(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device, int resident,
                         int splits, const WgmmaModel& model, const Epilogue& epilogue) {
   const GemmTraits traits = traits_of(problem);
   const Waves waves = waves_of(c, problem, device, resident, splits);
@@ -217,7 +218,7 @@ double wgmma_compute_us(const WgmmaConfig& c, const Workload& problem, const Dev
   return cycles / device.clock_mhz;
 }
 
-double wgmma_reduce_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident,
+double wgmma_reduce_us(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device, int resident,
                        int splits, const WgmmaModel& model) {
   if (!c.split_k) return 0;
   const Waves waves = waves_of(c, problem, device, resident, splits);
@@ -228,7 +229,7 @@ double wgmma_reduce_us(const WgmmaConfig& c, const Workload& problem, const Devi
   return (model.arrive_cycles + moved + model.epilogue_cycles) / device.clock_mhz;
 }
 
-double wgmma_repeated_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device,
+double wgmma_repeated_us(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device,
                          const WgmmaModel& model) {
   if (!c.split_k) return 0;
   const auto [of_a, of_b] = readings_of(c, problem);
@@ -239,7 +240,7 @@ double wgmma_repeated_us(const WgmmaConfig& c, const Workload& problem, const De
   return (repeated / model.repeated_bytes + lost / model.drift_bytes) / device.clock_mhz;
 }
 
-double wgmma_unmerged_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device,
+double wgmma_unmerged_us(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device,
                          const WgmmaModel& model) {
   if (!c.split_k) return 0;
   const GemmTraits traits = traits_of(problem);
@@ -253,7 +254,7 @@ double wgmma_unmerged_us(const WgmmaConfig& c, const Workload& problem, const De
   return rows * row_bytes(problem) * missed_share(problem, device) / model.unmerged_bytes / device.clock_mhz;
 }
 
-double wgmma_beyond_us(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device,
+double wgmma_beyond_us(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device,
                        const WgmmaModel& model) {
   if (!c.split_k) return 0;
   const GemmTraits traits = traits_of(problem);
@@ -265,7 +266,7 @@ double wgmma_beyond_us(const WgmmaConfig& c, const Workload& problem, const Devi
   return columns * row_bytes(problem) * missed_share(problem, device) / model.beyond_bytes / device.clock_mhz;
 }
 
-std::vector<int> wgmma_splits(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device) {
+std::vector<int> wgmma_splits(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device) {
   if (!c.split_k) return {1};
   const auto ceil_of = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
   constexpr std::int64_t kMany = 1 << 30;
@@ -287,7 +288,7 @@ std::vector<int> wgmma_splits(const WgmmaConfig& c, const Workload& problem, con
   return splits;
 }
 
-int wgmma_best_splits(const WgmmaConfig& c, const Workload& problem, const DeviceInfo& device, int resident,
+int wgmma_best_splits(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device, int resident,
                       const WgmmaModel& model) {
   int best = 1;
   double least_us = std::numeric_limits<double>::infinity();

@@ -112,41 +112,50 @@ inline constexpr WgmmaConstant kWgmmaConstants[] = {
 };
 static_assert(std::size(kWgmmaConstants) * sizeof(double) == sizeof(WgmmaModel), "each member has a row");
 
+/// A problem as a kernel sees it. It may read copies of operands (config/repack.hpp), whose rows are as far apart as
+/// `repacked_pitch` says.
+struct SeenWorkload : Workload {
+  bool copied_a = false;
+  bool copied_b = false;
+
+  SeenWorkload(const Workload& problem, bool a = false, bool b = false) : Workload(problem), copied_a(a), copied_b(b) {}
+};
+
 /// The predicted microseconds that the SMs need for `problem`, from the start of the first block to the last store. The
 /// model adds the launch and the DRAM limit, as for every family (model.hpp). `resident` is the number of blocks that
 /// an SM holds at once, `splits` the number of parts of k; their sum is not included. `problem` has no epilogue; its
 /// stores take as long as those with `epilogue`.
-double wgmma_compute_us(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device, int resident,
+double wgmma_compute_us(const WgmmaConfig& config, const SeenWorkload& problem, const DeviceInfo& device, int resident,
                         int splits = 1, const WgmmaModel& model = {}, const Epilogue& epilogue = {});
 
 /// The predicted microseconds for the sum of the parts, after the products of the slowest block. 0 for a config whose
 /// blocks do not divide k.
-double wgmma_reduce_us(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device, int resident,
+double wgmma_reduce_us(const WgmmaConfig& config, const SeenWorkload& problem, const DeviceInfo& device, int resident,
                        int splits, const WgmmaModel& model = {});
 
 /// The predicted microseconds that DRAM loses while tiles read operands that other tiles have read, too; the blocks of
 /// a cluster read them once. Blocks without clusters drift apart, and lose time for all bytes of operands beyond L2: so
 /// it was fitted, for operands that no neighbour reads, too. 0 for a config whose blocks do not divide k.
-double wgmma_repeated_us(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device,
+double wgmma_repeated_us(const WgmmaConfig& config, const SeenWorkload& problem, const DeviceInfo& device,
                          const WgmmaModel& model = {});
 
 /// The predicted microseconds for boxes beyond the edges of operands that L2 does not hold. They hold nothing, but take
 /// long where an operand lies along m or n. 0 for a config whose blocks do not divide k.
-double wgmma_beyond_us(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device,
+double wgmma_beyond_us(const WgmmaConfig& config, const SeenWorkload& problem, const DeviceInfo& device,
                        const WgmmaModel& model = {});
 
 /// The microseconds of L2 if it merges no requests of different clusters. It merges them while blocks read one part
 /// of an operand at once; blocks drift apart, and an operand that L2 does not hold is gone when the last of them comes.
 /// The config does not tell whether they drift. 0 for a config whose blocks do not divide k, and for operands that L2
 /// holds.
-double wgmma_unmerged_us(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device,
+double wgmma_unmerged_us(const WgmmaConfig& config, const SeenWorkload& problem, const DeviceInfo& device,
                          const WgmmaModel& model = {});
 
 /// The numbers of parts to try for a config whose blocks divide k: the most for which all blocks run at once and have
 /// products, then fewer in growing steps. {1} for another config.
-std::vector<int> wgmma_splits(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device);
+std::vector<int> wgmma_splits(const WgmmaConfig& config, const SeenWorkload& problem, const DeviceInfo& device);
 /// The one of them with the shortest prediction.
-int wgmma_best_splits(const WgmmaConfig& config, const Workload& problem, const DeviceInfo& device, int resident,
+int wgmma_best_splits(const WgmmaConfig& config, const SeenWorkload& problem, const DeviceInfo& device, int resident,
                       const WgmmaModel& model = {});
 
 }  // namespace hotgemm

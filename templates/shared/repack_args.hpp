@@ -46,7 +46,8 @@ constexpr long long repacked_pitch(long long row_bytes) {
   return pitch;
 }
 
-/// A matrix and the place of its copy. `rows` is 0 if there is nothing to copy.
+/// The matrices of an operand, one for each product of a batch that has one of its own, and the place of their copies,
+/// which follow one another. Sizes and counts are those of one matrix. `rows` is 0 if there is nothing to copy.
 struct RepackMatrix {
   unsigned long long from = 0;  ///< address of the first element, of any alignment that elements have
   unsigned long long to = 0;    ///< a multiple of 16
@@ -55,6 +56,8 @@ struct RepackMatrix {
   int rows = 0;                 ///< of the copy
   unsigned row_chunks = 1;      ///< of the copy: repacked_pitch(row_bytes) / kRepackChunkBytes
   int transposed_bytes = 0;     ///< 1 or 4: the copy is the transpose, with elements of so many bytes; 0: it is not
+  unsigned products = 1;        ///< number of matrices
+  long long stride = 0;         ///< bytes from one matrix to the next
 
   constexpr unsigned long long chunks() const { return static_cast<unsigned long long>(rows) * row_chunks; }
 
@@ -79,6 +82,18 @@ struct RepackMatrix {
     if (rows == 0 || transposed_bytes > 0) return 0;
     return 1 + (chunks() + kRepackUnitChunks - 1) / kRepackUnitChunks;
   }
+  /// The parts, or tiles, of all matrices.
+  constexpr unsigned long long all_parts() const { return parts() * products; }
+  constexpr unsigned all_tiles() const { return tiles() * products; }
+  /// The matrix of a product alone.
+  constexpr RepackMatrix of_product(unsigned product) const {
+    RepackMatrix one = *this;
+    one.from += static_cast<unsigned long long>(product * stride);
+    one.to += product * chunks() * kRepackChunkBytes;
+    one.products = 1;
+    return one;
+  }
+
   /// The first address in the matrix that is a multiple of 16.
   constexpr unsigned long long aligned_begin() const { return (from + 15) / 16 * 16; }
   /// True if whole granules of `chunk` may be read.
@@ -95,7 +110,7 @@ struct RepackMatrix {
 };
 
 /// The bytes of `matrix` that block `block` of `blocks` prefetches into L2, counted from `aligned_begin`. None of a
-/// large matrix, which L2 may not keep, and none of one with gaps of a chunk or more between its rows.
+/// large matrix, which L2 may not keep, none of one with gaps of a chunk or more between its rows, and none of several.
 constexpr ByteShare prefetch_share(const RepackMatrix& matrix, unsigned blocks, unsigned block) {
   constexpr long long kMost = 8 << 20;
   const bool is_transposed = matrix.transposed_bytes > 0;
@@ -103,7 +118,7 @@ constexpr ByteShare prefetch_share(const RepackMatrix& matrix, unsigned blocks, 
   const long long row_bytes =
       is_transposed ? static_cast<long long>(matrix.rows) * matrix.transposed_bytes : matrix.row_bytes;
   const long long bytes = (rows - 1) * matrix.pitch + row_bytes;
-  const bool is_dense = matrix.rows > 0 && matrix.pitch - row_bytes < kRepackChunkBytes;
+  const bool is_dense = matrix.rows > 0 && matrix.products == 1 && matrix.pitch - row_bytes < kRepackChunkBytes;
   if (!is_dense || bytes > kMost) return {0, 0};
   const unsigned long long end = matrix.from + static_cast<unsigned long long>(bytes);
   const unsigned long long first = matrix.aligned_begin(), last = end / 16 * 16;

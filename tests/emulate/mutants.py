@@ -621,7 +621,15 @@ MUTANTS = {
         "repack.cuh", "Repack(args.second).copy(Repack(args.first).copy(part, step), step);",
         "Repack(args.first).copy(part, step);"),
     "repack_second_matrix_begins_where_the_first_did": (
-        "repack.cuh", "return part - parts;", "return part;"),
+        "repack.cuh", "return part - all;", "return part;"),
+    "repack_copies_the_first_matrix_of_a_batch_again": (
+        "repack.cuh", "matrix_.from + product_ * static_cast<u64>(matrix_.stride) +", "matrix_.from +"),
+    "repack_copies_a_batch_to_one_place": (
+        "repack.cuh", "(product_ * chunks_ + chunk)", "chunk"),
+    "repack_parts_of_a_batch_without_its_ends": (
+        "repack.cuh", "return part - product_ * parts;", "return part - product_ * parts + 1;"),
+    "repack_transposes_the_first_matrix_of_a_batch_again": (
+        "shared/repack_args.hpp", "    one.from += static_cast<unsigned long long>(product * stride);\n", ""),
     "repack_some_do_not_await_kernel_ahead": (
         "repack.cuh", "  ptx::griddepcontrol_wait();  //",
         "  if (ptx::thread_index() >= 64) ptx::griddepcontrol_wait();  //"),

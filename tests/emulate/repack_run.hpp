@@ -22,6 +22,11 @@ struct RepackShape {
   int offset = 0;  ///< bytes of the first element from a multiple of 256
   int element_bytes = 2;
   bool is_transposed = false;  ///< the copy is the transpose
+  int products = 1;            ///< number of such matrices
+  int apart = 0;               ///< elements between the end of a matrix's last row, gap included, and the next matrix
+
+  std::int64_t ld() const { return cols + gap; }
+  std::int64_t stride() const { return rows * ld() + apart; }
 };
 struct RepackCase {
   RepackShape first;
@@ -33,7 +38,8 @@ inline std::string to_string(const RepackCase& c) {
   const auto text = [](const RepackShape& s) {
     return std::to_string(s.rows) + "x" + std::to_string(s.cols) + " gap " + std::to_string(s.gap) + " at " +
            std::to_string(s.offset) + " of " + std::to_string(s.element_bytes) + " bytes" +
-           (s.is_transposed ? " transposed" : "");
+           (s.is_transposed ? " transposed" : "") +
+           (s.products > 1 ? ", " + std::to_string(s.products) + " apart by " + std::to_string(s.apart) : "");
   };
   return text(c.first) + ", " + text(c.second) + ", " + std::to_string(c.blocks) + " blocks";
 }
@@ -75,6 +81,16 @@ inline std::vector<RepackCase> repack_cases() {
   cases.push_back({{.rows = 33, .cols = 130, .gap = 18, .element_bytes = 1, .is_transposed = true}, {}});
   cases.push_back({{.rows = 20, .cols = 30, .offset = 2, .element_bytes = 1},
                    {.rows = 64, .cols = 64, .element_bytes = 4, .is_transposed = true}});
+  // Matrices of a batch: of less than a unit and of several, more of them than warps.
+  for (const int apart : {1, 40}) {
+    cases.push_back({{.rows = 5, .cols = 67, .offset = 6, .products = 3, .apart = apart},
+                     {.rows = 40, .cols = 131, .gap = 2, .offset = 2, .products = 2, .apart = apart}});
+    cases.push_back({{.rows = 3, .cols = 5, .offset = 10, .products = 40, .apart = apart}, {.rows = 9, .cols = 9}, 1});
+    cases.push_back(
+        {{.rows = 37, .cols = 70, .element_bytes = 4, .is_transposed = true, .products = 3, .apart = apart},
+         {.rows = 33, .cols = 131, .element_bytes = 1, .is_transposed = true, .products = 2, .apart = apart},
+         1});
+  }
   return cases;
 }
 
@@ -83,6 +99,8 @@ inline std::uint32_t repack_element(int matrix, const RepackShape& shape, std::i
   const std::int64_t numbers = shape.element_bytes == 1 ? 251 : 65521;
   return static_cast<std::uint32_t>(1 + (matrix * 31 + row * 257 + col * 7) % numbers);
 }
+/// The number of the first row of a matrix of a batch, for repack_element.
+inline std::int64_t first_row_of(const RepackShape& shape, std::int64_t product) { return product * (shape.rows + 3); }
 
 /// The memory of one matrix and of its copy.
 struct RepackMemory {
@@ -92,31 +110,36 @@ struct RepackMemory {
   RepackMatrix matrix;
 };
 
-/// The matrix is one row of memory for the device, gaps included, because granules reach into them: its first and last
-/// bytes are the kernel's limits. If no granule of a row does, gaps are out of bounds.
+/// A matrix is one row of memory for the device, gaps included, because granules reach into them: its first and last
+/// bytes are the kernel's limits. If no granule of a row does, gaps are out of bounds, and so is all memory between the
+/// matrices of a batch.
 inline RepackMemory make_repack_memory(Device& device, const RepackShape& shape, int index) {
   if (shape.rows == 0) return {};
-  const std::int64_t ld = shape.cols + shape.gap, elements = (shape.rows - 1) * ld + shape.cols;
+  const std::int64_t ld = shape.ld(), elements = (shape.rows - 1) * ld + shape.cols;
   const std::int64_t element = shape.element_bytes;
   const int rows = shape.is_transposed ? shape.cols : shape.rows, cols = shape.is_transposed ? shape.rows : shape.cols;
-  const std::int64_t to_pitch = repacked_pitch(cols * element), bytes = rows * to_pitch;
-  std::vector<std::uint8_t> data(static_cast<std::size_t>(elements * element));
-  for (std::int64_t i = 0; i < elements; ++i) {
-    const std::uint32_t value = repack_element(index, shape, i / ld, i % ld);
-    std::memcpy(data.data() + i * element, &value, static_cast<std::size_t>(element));
-  }
+  const std::int64_t to_pitch = repacked_pitch(cols * element), bytes = shape.products * rows * to_pitch;
   const bool has_whole_granules = ld * element % 16 == 0 && shape.cols * element % 16 == 0 && shape.offset % 16 == 0;
   // Prefetches reach into gaps of less than a chunk.
   const bool is_apart = shape.gap > 0 && (has_whole_granules || (shape.is_transposed && shape.gap * element >= 16));
+  const bool is_batch = shape.products > 1;
+  const std::int64_t device_rows = is_batch ? shape.products : is_apart ? shape.rows : 1;
+  const std::int64_t row_elements = is_apart && !is_batch ? shape.cols : elements;
+  const std::int64_t pitch = is_batch ? shape.stride() : is_apart ? ld : elements;
   Allocation& from = device.memory().add({.name = "operand",
-                                          .rows = is_apart ? shape.rows : 1,
-                                          .row_bytes = (is_apart ? shape.cols : elements) * element,
-                                          .pitch_bytes = (is_apart ? ld : elements) * element,
+                                          .rows = device_rows,
+                                          .row_bytes = row_elements * element,
+                                          .pitch_bytes = pitch * element,
                                           .offset_bytes = shape.offset,
                                           .cell_bytes = std::min(shape.element_bytes, 2)});
-  for (std::int64_t row = 0; row < (is_apart ? shape.rows : 1); ++row) {
-    from.store(row, 0, data.data() + row * ld * element,
-               static_cast<std::size_t>((is_apart ? shape.cols : elements) * element));
+  for (std::int64_t row = 0; row < device_rows; ++row) {
+    std::vector<std::uint8_t> data(static_cast<std::size_t>(row_elements * element));
+    for (std::int64_t i = 0; i < row_elements; ++i) {
+      const std::int64_t of_row = is_batch ? first_row_of(shape, row) : row;
+      const std::uint32_t value = repack_element(index, shape, of_row + i / ld, i % ld);
+      std::memcpy(data.data() + i * element, &value, static_cast<std::size_t>(element));
+    }
+    from.store(row, 0, data.data(), data.size());
   }
   Allocation& to =
       device.memory().add({.name = "copy", .rows = 1, .row_bytes = bytes, .pitch_bytes = bytes, .is_writable = true});
@@ -129,27 +152,40 @@ inline RepackMemory make_repack_memory(Device& device, const RepackShape& shape,
            .row_bytes = cols * element,
            .rows = rows,
            .row_chunks = static_cast<unsigned>(to_pitch / kRepackChunkBytes),
-           .transposed_bytes = shape.is_transposed ? shape.element_bytes : 0}};
+           .transposed_bytes = shape.is_transposed ? shape.element_bytes : 0,
+           .products = static_cast<unsigned>(shape.products),
+           .stride = shape.stride() * element}};
 }
 
-inline std::string check_repacked(const RepackMemory& memory, int index) {
-  if (memory.to == nullptr) return {};
+/// `copy` is that of the matrix whose first row has number `first_row`.
+inline std::string check_copy(const RepackMemory& memory, int index, const std::uint8_t* copy, std::int64_t first_row) {
   const RepackShape& shape = memory.shape;
   const std::int64_t element = shape.element_bytes, pitch = memory.matrix.row_chunks * std::int64_t{kRepackChunkBytes};
-  std::vector<std::uint8_t> copy(static_cast<std::size_t>(memory.matrix.rows * pitch));
-  memory.to->load(0, 0, copy.data(), copy.size());
   for (std::int64_t row = 0; row < memory.matrix.rows; ++row) {
     for (std::int64_t col = 0; col < pitch / element; ++col) {
       const std::int64_t from_row = shape.is_transposed ? col : row, from_col = shape.is_transposed ? row : col;
       const bool is_padding = col * element >= memory.matrix.row_bytes;
-      const std::uint32_t expected = is_padding ? 0 : repack_element(index, shape, from_row, from_col);
+      const std::uint32_t expected = is_padding ? 0 : repack_element(index, shape, first_row + from_row, from_col);
       std::uint32_t found = 0;
-      std::memcpy(&found, copy.data() + row * pitch + col * element, static_cast<std::size_t>(element));
+      std::memcpy(&found, copy + row * pitch + col * element, static_cast<std::size_t>(element));
       if (found != expected) {
-        return "wrong element at (" + std::to_string(row) + ", " + std::to_string(col) + ") of matrix " +
-               std::to_string(index);
+        return "wrong element at (" + std::to_string(row) + ", " + std::to_string(col) + ") of operand " +
+               std::to_string(index) + ", whose first row is " + std::to_string(first_row);
       }
     }
+  }
+  return {};
+}
+
+inline std::string check_repacked(const RepackMemory& memory, int index) {
+  if (memory.to == nullptr) return {};
+  const std::size_t bytes = memory.matrix.chunks() * kRepackChunkBytes;
+  std::vector<std::uint8_t> copies(static_cast<std::size_t>(memory.shape.products) * bytes);
+  memory.to->load(0, 0, copies.data(), copies.size());
+  for (int product = 0; product < memory.shape.products; ++product) {
+    const std::uint8_t* copy = copies.data() + static_cast<std::size_t>(product) * bytes;
+    std::string wrong = check_copy(memory, index, copy, first_row_of(memory.shape, product));
+    if (!wrong.empty()) return wrong;
   }
   return {};
 }

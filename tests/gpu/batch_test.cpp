@@ -3,6 +3,7 @@
 #include "gpu/batch_run.hpp"
 #include "gpu/gpu_fixture.hpp"
 
+#include "config/repack.hpp"
 #include "gpu/stream.hpp"
 #include "plan/candidates.hpp"
 
@@ -83,13 +84,14 @@ TEST_F(BatchOnGpu, AReplayReadsThePointersThatAreThereThen) {
 /// Anchors of wgmma differ in schedule, clusters, stores and loads.
 TEST_F(BatchOnGpu, KernelsOfEveryKindAreRight) {
   Context context(options_for(Policy::estimate, Gpu::cache_directory()));
-  std::size_t turn = 0, kernels = 0;
+  std::size_t turn = 0, kernels = 0, copying = 0;
   for (const char* text :
        {"203 312 272 nt f16 batch=5 align=16", "203 312 272 nn bf16 batch=5 align=16 beta=1",
         "203 312 272 nt f16 batch=5 align=2", "203 311 272 nt f16*f16>f32 batch=5 align=16,16,4",
         "203 312 272 nt s8*s8>s8 batch=5 align=16", "203 312 272 nt e4m3 batch=3 align=16",
-        "203 312 272 nt f16 batch=5,pointers align=16", "203 312 272 nn bf16 batch=5,pointers align=16 beta=1",
-        "203 312 272 nt f16 batch=5,pointers align=2"}) {
+        "203 311 271 tn bf16 batch=5 align=2", "203 312 272 nn s8 batch=5 align=16",
+        "203 311 272 tn tf32 batch=5 align=4", "203 312 272 nt f16 batch=5,pointers align=16",
+        "203 312 272 nn bf16 batch=5,pointers align=16 beta=1", "203 312 272 nt f16 batch=5,pointers align=2"}) {
     const Workload problem = parse_workload(text);
     const std::int64_t multiple = problem.hints.align_a < 16 ? 1 : 16;
     for (const KernelConfig& config : candidates(problem, arch_limits(gpu().arch()))) {
@@ -101,14 +103,17 @@ TEST_F(BatchOnGpu, KernelsOfEveryKindAreRight) {
       SCOPED_TRACE(to_string(config) + " for " + c.text());
       BatchRun run(driver(), c, stream());
       const Workload described = describe(c.problem, run.operands());
-      if (!is_legal(config, traits_of(described), arch_limits(gpu().arch()))) continue;
+      const LaunchConfig launch = with_repacks({}, config, described);
+      if (!is_legal(config, traits_of(described, launch), arch_limits(gpu().arch()))) continue;
       context.pin(described, to_string(config));
       EXPECT_EQ(run.difference(context), "");
       ++kernels;
+      if (repacks(launch)) ++copying;
     }
   }
-  std::printf("%zu kernels\n", kernels);
+  std::printf("%zu kernels, %zu of them behind copies\n", kernels, copying);
   EXPECT_GT(kernels, small_run() ? 5U : 30U);
+  EXPECT_GT(copying, small_run() ? 0U : 10U);
 }
 
 }  // namespace

@@ -63,8 +63,7 @@ TEST_F(BatchTest, AlignedBatchesUseTensorMapsAndOthersDoNot) {
     return context(Policy::estimate).plan(parse_workload(workload)).config();
   };
   EXPECT_THAT(config_of("256 256 256 nt f16 batch=16"), testing::StartsWith("wgmma_"));
-  EXPECT_THAT(config_of("256 256 256 nt f16 batch=16 align=2"), testing::HasSubstr("_th")) << "loads by threads";
-  EXPECT_THAT(config_of("256 256 256 nn s8 batch=16"), testing::StartsWith("mma_")) << "nothing is repacked";
+  EXPECT_THAT(config_of("16 256 256 nt f16 batch=16 align=2"), testing::HasSubstr("_th")) << "loads by threads";
   EXPECT_THAT(config_of("16 256 8192 nt f16 batch=2"), testing::HasSubstr("_sk1")) << "parts of k";
 }
 
@@ -96,12 +95,37 @@ TEST_F(BatchTest, AllBatchesOfABucketAreComputedAlike) {
   }
 }
 
-TEST_F(BatchTest, NoOperandIsRepackedWhateverIsPinned) {
+TEST_F(BatchTest, OperandsThatTheCopyEngineCannotReadAreCopied) {
+  constexpr const char* kWgmma = "wgmma_m64_n64_k64_c1_sn0_pp0_o1_s4_cm1_cn1_b1";
   Context& context = this->context(Policy::estimate);
-  const BatchCase c = case_of("64 64 64 nt f16 batch=3");
-  BatchRun run(driver_, c, stream());
-  context.pin(describe(c.problem, run.operands()), "wgmma_m64_n64_k64_c1_sn0_pp0_o1_s4_cm1_cn1_b1", "r1m_xa");
-  EXPECT_EQ(run.difference(context), "");
+  for (const auto& [problem, config] :
+       {std::pair("40 41 43 nt f16 batch=3", kWgmma), std::pair("41 72 43 tn bf16 batch=3", kWgmma),
+        std::pair("40 48 64 nn s8 batch=3", "wgmma_m64_n64_k128_c1_sn0_pp0_o0_s4_cm1_cn1_b1")}) {
+    for (const bool beside : {false, true}) {
+      for (const bool shares : {false, true}) {
+        BatchCase c = case_of(problem, 1);
+        c.beside = beside;
+        c.shares_a = shares;
+        SCOPED_TRACE(c.text());
+        BatchRun run(driver_, c, stream());
+        context.pin(describe(c.problem, run.operands()), config);
+        const std::size_t copies = standin().launches("hotgemm_repack");
+        EXPECT_EQ(run.difference(context), "");
+        EXPECT_GT(standin().launches("hotgemm_repack"), copies);
+      }
+    }
+  }
+}
+
+TEST_F(BatchTest, NothingElseIsCopiedWhateverIsPinned) {
+  Context& context = this->context(Policy::estimate);
+  for (const char* problem : {"64 64 64 nt f16 batch=3", "64 64 64 nt f16 batch=3,pointers"}) {
+    const BatchCase c = case_of(problem);
+    BatchRun run(driver_, c, stream());
+    context.pin(describe(c.problem, run.operands()), "wgmma_m64_n64_k64_c1_sn0_pp0_o1_s4_cm1_cn1_b1", "r1m_xa");
+    EXPECT_EQ(run.difference(context), "");
+  }
+  EXPECT_EQ(standin().launches("hotgemm_repack"), 0u);
 }
 
 TEST_F(BatchTest, BatchesByPointersUseTensorMapsAndLoadsByThreads) {

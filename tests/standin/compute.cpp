@@ -124,6 +124,32 @@ Outcome look_up(unsigned long long& address, unsigned product, const AddressSpac
   return Outcome::good;
 }
 
+/// Copies one matrix.
+Outcome run_repack(const RepackMatrix& matrix, const AddressSpace& space) {
+  const long long to_pitch = static_cast<long long>(matrix.row_chunks) * kRepackChunkBytes;
+  const bool is_transposed = matrix.transposed_bytes > 0;
+  const long long element = std::max(matrix.transposed_bytes, 1);
+  // Bytes as elements.
+  const Matrix from = is_transposed ? Matrix{matrix.from, matrix.pitch, matrix.depth(), matrix.rows * element, kBytes}
+                                    : Matrix{matrix.from, matrix.pitch, matrix.rows, matrix.row_bytes, kBytes};
+  const Matrix to{matrix.to, to_pitch, matrix.rows, to_pitch, kBytes};
+  if (const Outcome outcome = examine(from, space, 1); outcome != Outcome::good) return outcome;
+  if (const Outcome outcome = examine(to, space, kRepackChunkBytes); outcome != Outcome::good) return outcome;
+  for (long long row = 0; row < matrix.rows; ++row) {
+    auto* const copy = reinterpret_cast<unsigned char*>(to.at(row, 0));
+    std::memset(copy, 0, static_cast<std::size_t>(to_pitch));
+    if (!is_transposed) {
+      std::memcpy(copy, reinterpret_cast<const void*>(from.at(row, 0)), static_cast<std::size_t>(matrix.row_bytes));
+      continue;
+    }
+    for (long long l = 0; l < matrix.depth(); ++l) {
+      std::memcpy(copy + l * element, reinterpret_cast<const void*>(from.at(l, row * element)),
+                  static_cast<std::size_t>(element));
+    }
+  }
+  return Outcome::good;
+}
+
 }  // namespace
 
 Outcome run_gemm(const GemmKernel& kernel, const KernelNode& node, unsigned product, const AddressSpace& space,
@@ -234,28 +260,10 @@ Outcome run_split(const GemmKernel& kernel, const KernelNode& node, const Addres
 }
 
 Outcome run_repack(const RepackArgs& args, const AddressSpace& space) {
-  for (const RepackMatrix& matrix : {args.first, args.second}) {
-    if (matrix.rows == 0) continue;
-    const long long to_pitch = static_cast<long long>(matrix.row_chunks) * kRepackChunkBytes;
-    const bool is_transposed = matrix.transposed_bytes > 0;
-    const long long element = std::max(matrix.transposed_bytes, 1);
-    // Bytes as elements.
-    const Matrix from = is_transposed ? Matrix{matrix.from, matrix.pitch, matrix.depth(), matrix.rows * element, kBytes}
-                                      : Matrix{matrix.from, matrix.pitch, matrix.rows, matrix.row_bytes, kBytes};
-    const Matrix to{matrix.to, to_pitch, matrix.rows, to_pitch, kBytes};
-    if (const Outcome outcome = examine(from, space, 1); outcome != Outcome::good) return outcome;
-    if (const Outcome outcome = examine(to, space, kRepackChunkBytes); outcome != Outcome::good) return outcome;
-    for (long long row = 0; row < matrix.rows; ++row) {
-      auto* const copy = reinterpret_cast<unsigned char*>(to.at(row, 0));
-      std::memset(copy, 0, static_cast<std::size_t>(to_pitch));
-      if (!is_transposed) {
-        std::memcpy(copy, reinterpret_cast<const void*>(from.at(row, 0)), static_cast<std::size_t>(matrix.row_bytes));
-        continue;
-      }
-      for (long long l = 0; l < matrix.depth(); ++l) {
-        std::memcpy(copy + l * element, reinterpret_cast<const void*>(from.at(l, row * element)),
-                    static_cast<std::size_t>(element));
-      }
+  for (const RepackMatrix& operand : {args.first, args.second}) {
+    for (unsigned product = 0; operand.rows > 0 && product < operand.products; ++product) {
+      const Outcome outcome = run_repack(operand.of_product(product), space);
+      if (outcome != Outcome::good) return outcome;
     }
   }
   return Outcome::good;

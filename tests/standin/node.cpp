@@ -118,7 +118,8 @@ double default_duration_us(const std::string& symbol, const KernelNode& node) {
     const unsigned products = node.groups.offsets != 0 ? 1 : node.batch.count;  // groups divide one
     us += 2.0 * gemm->m * gemm->n * gemm->k * products / flops_per_us;
   } else if (const auto* repack = std::get_if<RepackArgs>(&node.args)) {
-    us += static_cast<double>(repack->first.chunks() + repack->second.chunks()) * 32 / kDeviceBytesPerUs;
+    for (const RepackMatrix& operand : {repack->first, repack->second})
+      us += static_cast<double>(operand.chunks() * operand.products) * 32 / kDeviceBytesPerUs;
   } else if (const auto* fill = std::get_if<FillArgs>(&node.args)) {
     us += static_cast<double>(fill->rows) * fill->cols * fill->matrices * size_bytes(fill->dtype) / kDeviceBytesPerUs;
   } else if (const auto* digest = std::get_if<DigestArgs>(&node.args)) {

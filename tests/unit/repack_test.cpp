@@ -2,6 +2,7 @@
 
 #include "config/traits.hpp"
 #include "config/workspace.hpp"
+#include "gpu/repack_launch.hpp"
 #include "plan/candidates.hpp"
 #include "plan/choice.hpp"
 #include "plan/model.hpp"
@@ -12,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <tuple>
@@ -250,6 +252,41 @@ TEST(Repack, WorkspaceHoldsTheCopies) {
   EXPECT_EQ(bytes({.repack_b = Repack::aligned}), 300u * 256 * 2);
   EXPECT_EQ(bytes({.repack_a = Repack::aligned, .repack_b = Repack::aligned}), 300u * 384 * 2);
   EXPECT_EQ(repacked_bytes({.shape = {.rows = 3, .cols = 13}, .element_bytes = 2}), 256u);  // 96, in whole alignments
+}
+
+/// Each product of a batch has matrices of its own. Groups say on the device where theirs are, and pointers too.
+TEST(Repack, BatchesAreCopiedWholeAndGroupsAndPointersNotAtAll) {
+  for (const auto& [text, launch] :
+       {std::pair("104 200 300 tn f16 batch=5", "r8m"), std::pair("100 201 300 tn f16 batch=5 align=16,2,2", "r8m_xb"),
+        std::pair("64 64 64 nn s8 batch=3 align=16", "r8m_xbt"),
+        std::pair("100 200 300 tn f16 batch=5,pointers align=2", "r8m"),
+        std::pair("100 200 300 nn f16 groups=5 align=2", "r8m")}) {
+    EXPECT_EQ(to_string(with_repacks({}, WgmmaConfig{}, workload(text))), launch) << text;
+  }
+  const Workload batch = workload("100 201 300 tn f16 batch=5 align=16,2,2");
+  EXPECT_EQ(repacked_bytes(with_repacks({}, WgmmaConfig{}, batch), batch), 5u * 300 * 256 * 2);
+  EXPECT_TRUE(std::ranges::any_of(candidates(batch, arch_limits(kRepackArch)), reads_aligned_rows));
+}
+
+/// Matrices that follow one another as rows do are one tall matrix.
+TEST(Repack, MatricesWithoutGapsAreOneMatrix) {
+  const OperandCopy copy{.shape = {.rows = 7, .cols = 13}, .element_bytes = 2, .products = 5};
+  const RepackMatrix tall = repack_matrix(copy, nullptr, 13, 4096, 7 * 13);
+  EXPECT_EQ(tall.products, 1u);
+  EXPECT_EQ(tall.rows, 35);
+  const RepackMatrix apart = repack_matrix(copy, nullptr, 13, 4096, 7 * 13 + 1);
+  EXPECT_EQ(apart.products, 5u);
+  EXPECT_EQ(apart.rows, 7);
+  EXPECT_EQ(apart.stride, 2 * (7 * 13 + 1));
+  EXPECT_EQ(apart.of_product(2).from, 2u * 2 * (7 * 13 + 1));
+  EXPECT_EQ(apart.of_product(2).to, 4096u + 2 * 7 * copy.ld() * 2);
+  EXPECT_EQ(apart.all_parts(), 5 * apart.parts());
+  OperandCopy transposed = copy;
+  transposed.is_transposed = true;
+  EXPECT_EQ(repack_matrix(transposed, nullptr, 7, 4096, 7 * 13).products, 5u) << "a tile has rows of one matrix";
+  OperandCopy many = copy;
+  many.products = std::numeric_limits<int>::max();
+  EXPECT_EQ(repack_matrix(many, nullptr, 13, 4096, 7 * 13).rows, 7) << "too many rows for one";
 }
 
 TEST(Repack, MenusHaveKernelsOfEveryWayForUnalignedRows) {
