@@ -54,6 +54,13 @@ bool VettedLog::knows(const VettedKernel& vetted) const {
   return vetted_.contains(vetted);
 }
 
+std::size_t VettedLog::count(std::string_view gpu, std::string_view driver) const {
+  const std::lock_guard lock(mutex_);
+  read();
+  const auto is_of = [&](const VettedKernel& vetted) { return vetted.gpu == gpu && vetted.driver == driver; };
+  return static_cast<std::size_t>(std::ranges::count_if(vetted_, is_of));
+}
+
 void VettedLog::reload() {
   const std::lock_guard lock(mutex_);
   is_read_ = false;

@@ -3,6 +3,7 @@
 #include "records/append_file.hpp"
 #include "records/database_files.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <optional>
@@ -33,6 +34,8 @@ class VettedLog {
   explicit VettedLog(LayerOptions options);
 
   bool knows(const VettedKernel& vetted) const;
+  /// The number of kernels that are vetted on this GPU model with this driver.
+  std::size_t count(std::string_view gpu, std::string_view driver) const;
   /// Has the files read again at the next question.
   void reload();
   /// Makes `vetted` known and appends it to this object's segment, unless it is known. A disk error causes one warning;

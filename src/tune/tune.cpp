@@ -30,10 +30,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kCompileShare = 0.6;  // of the time
-constexpr int kEnoughVetted = 4;       // a race of fewer kernels says little
-constexpr int kMostBesideWork = 10;    // candidates; a round of them fits into a slice or two
-constexpr double kDay = 86400;         // seconds; longer than any tuning
+constexpr double kCompileShare = 0.6;     // of the time
+constexpr std::size_t kEnoughVetted = 4;  // a race of fewer kernels says little
+constexpr int kMostBesideWork = 10;       // candidates; a round of them fits into a slice or two
+constexpr double kDay = 86400;            // seconds; longer than any tuning
 
 std::int64_t free_bytes(const Driver& driver) {
   std::size_t free = 0;
@@ -51,19 +51,29 @@ std::vector<KernelSource> helpers_of(const std::vector<Candidate>& candidates, c
   return sources;
 }
 
+[[noreturn]] void refuse_few_vetted(std::size_t vetted, const Environment& where, std::string_view why_no_others) {
+  throw Error(ErrorCode::not_supported, "cannot tune on " + where.gpu + ": only " + std::to_string(vetted) +
+                                            " candidates are vetted, and only kernels that are vetted may run " +
+                                            std::string(why_no_others));
+}
+
+/// Throws Error{not_supported} if so few kernels are vetted that any candidates are too few: before they are compiled.
+void require_vetted(const Engine& engine, const Environment& where, std::string_view why_no_others) {
+  const std::size_t vetted = engine.vetted.count(where.gpu, where.driver);
+  if (vetted < kEnoughVetted) refuse_few_vetted(vetted, where, why_no_others);
+}
+
 /// Leaves the first candidate and those that are vetted, if these are enough. If they are too few, leaves all, or
 /// throws Error{not_supported} with the reason why no others may run; it is empty if they may.
 void keep_vetted(std::span<Candidate> candidates, const Engine& engine, const Environment& where,
                  std::string_view why_no_others) {
   const auto is_open = [&](const Candidate& c) { return c.is_alive() && !is_vetted(engine, *c.cubin, where); };
-  const auto alive = std::ranges::count_if(candidates, &Candidate::is_alive);
-  const auto open = std::ranges::count_if(candidates, is_open);
-  log(LogLevel::debug, std::to_string(alive - open) + " of " + std::to_string(alive) + " candidates are vetted");
-  if (alive - open < kEnoughVetted) {
+  const auto alive = static_cast<std::size_t>(std::ranges::count_if(candidates, &Candidate::is_alive));
+  const std::size_t vetted = alive - static_cast<std::size_t>(std::ranges::count_if(candidates, is_open));
+  log(LogLevel::debug, std::to_string(vetted) + " of " + std::to_string(alive) + " candidates are vetted");
+  if (vetted < kEnoughVetted) {
     if (why_no_others.empty()) return;
-    throw Error(ErrorCode::not_supported, "cannot tune on " + where.gpu + ": only " + std::to_string(alive - open) +
-                                              " candidates are vetted, and only kernels that are vetted may run " +
-                                              std::string(why_no_others));
+    refuse_few_vetted(vetted, where, why_no_others);
   }
   for (Candidate& c : candidates.subspan(1)) {
     if (is_open(c)) reject(c, Stage::build, "not vetted: it has not run on " + where.gpu + " with this driver");
@@ -224,6 +234,8 @@ TuneOutcome tune_beside_work(DeviceState& device, const Workload& asked, const T
   OperandPool::check_fits(problem, options.scratch_bytes, free, options.scratch_share);
   Engine& engine = device.engine();
   reject_what_ended_processes(engine);
+  constexpr std::string_view kHere = "in this process, in the background";
+  if (beside.only_vetted) require_vetted(engine, device.environment(), kHere);
   const int count = beside.only_vetted ? options.max_candidates : std::min(options.max_candidates, kMostBesideWork);
   std::vector<Candidate> candidates = tuning_candidates(device, problem, count);
   // A few at a time, because the thread that builds them has other work too.
@@ -235,7 +247,7 @@ TuneOutcome tune_beside_work(DeviceState& device, const Workload& asked, const T
     require_wanted(beside, problem);
     if (beside.meanwhile) beside.meanwhile();
   }
-  if (beside.only_vetted) keep_vetted(candidates, engine, device.environment(), "in this process, in the background");
+  if (beside.only_vetted) keep_vetted(candidates, engine, device.environment(), kHere);
   keep_first(candidates, kMostBesideWork);
   how.toolchain = device.environment().toolchain;
   // A search that is cancelled would record the best so far, and the class would never be measured again.

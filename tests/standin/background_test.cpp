@@ -242,8 +242,10 @@ TEST_F(BackgroundTest, WithoutAWorkerOnlyVettedKernelsRun) {
   options.worker = "none";
   context_.emplace(options);
   const std::string estimate = context().plan(problem()).config();
+  const std::uint64_t compiled = context().stats().compiled;
   EXPECT_TRUE(context().wait_tuned(soon())) << "it is not tried for ever";
   EXPECT_EQ(context().plan(problem()).config(), estimate);
+  EXPECT_EQ(context().stats().compiled, compiled) << "none of the candidates could have run";
   EXPECT_THAT(warnings_.take(), testing::Contains(testing::HasSubstr("only kernels that are vetted may run in this")));
   EXPECT_EQ(standin().launches(), 0u);
 

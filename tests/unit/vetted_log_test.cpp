@@ -62,6 +62,15 @@ TEST_F(VettedLogTest, AnotherProcessKnows) {
   EXPECT_EQ(lines, 2u) << "a kernel is written once";
 }
 
+TEST_F(VettedLogTest, KernelsAreCountedForAGpuAndADriver) {
+  VettedLog log(options_);
+  EXPECT_EQ(log.count(kernel('a').gpu, kernel('a').driver), 0u);
+  for (const char digit : {'a', 'b', 'a'}) log.add(kernel(digit));
+  EXPECT_EQ(log.count(kernel('a').gpu, kernel('a').driver), 2u);
+  EXPECT_EQ(log.count("another GPU", kernel('a').driver), 0u);
+  EXPECT_EQ(log.count(kernel('a').gpu, "0.0"), 0u);
+}
+
 TEST_F(VettedLogTest, WithoutAPlaceTheyStayInMemory) {
   options_.writable = false;
   VettedLog log(options_);
