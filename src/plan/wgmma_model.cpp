@@ -84,6 +84,13 @@ double engine_cycles(const WgmmaTile& tile, const Stored& operand, int sharers, 
   return rows * tile.slabs() * row;
 }
 
+/// Cycles of L2 for a k-tile of an operand that lies along m or n and is narrower than a line, read by all SMs at once.
+/// Each row of a box is a request then, also where the box lies beyond the operand; 0 for any other operand.
+double narrow_cycles(const WgmmaTile& tile, const Stored& operand, double sms, const WgmmaModel& model) {
+  const bool is_narrow = !tile.k_major && operand.extent * tile.element_bytes < kLineBytes;
+  return is_narrow ? tile.block_k * tile.slabs() * sms / model.narrow_rows : 0;
+}
+
 /// Cycles of the load-store units for a k-tile of an operand that threads load; 0 for any other. If rows begin at odd
 /// elements, half of them take two loads for each word.
 double load_cycles(const WgmmaConfig& c, const GemmTraits& t, const WgmmaTile& tile, int vec, const WgmmaModel& model) {
@@ -98,10 +105,15 @@ double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const SeenWorkload
   const double n = std::min<double>(c.block_n, static_cast<double>(p.n));
   const double saved = m * (1 - 1.0 / c.cluster_n) + n * (1 - 1.0 / c.cluster_m);
   const double asked = (m + n - model.cluster_saves * saved) * c.block_k * size_bytes(t.element);
-  const double engine =
-      (c.loads_by_threads(t, t.vec_a) ? 0 : engine_cycles(c.a_tile(t), stored_a(p), c.cluster_n, model)) +
-      (c.loads_by_threads(t, t.vec_b) ? 0 : engine_cycles(c.b_tile(t), stored_b(p), c.cluster_m, model));
-  return std::max(engine, asked / (model.l2_total_bytes / sms));
+  double engine = 0, narrow = 0;
+  const auto add = [&](const WgmmaTile& tile, const Stored& operand, int sharers, int vec) {
+    if (c.loads_by_threads(t, vec)) return;
+    engine += engine_cycles(tile, operand, sharers, model);
+    narrow += narrow_cycles(tile, operand, sms, model);
+  };
+  add(c.a_tile(t), stored_a(p), c.cluster_n, t.vec_a);
+  add(c.b_tile(t), stored_b(p), c.cluster_m, t.vec_b);
+  return std::max({engine, asked / (model.l2_total_bytes / sms), narrow});
 }
 
 /// The least time for a k-tile because of the instructions that load it: the mean over `k_tiles`. A one-tile block has

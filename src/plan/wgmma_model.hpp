@@ -20,6 +20,7 @@ struct WgmmaModel {
   double line_cycles = 0.5;           ///< extra time for a row that crosses into another line
   double sector_cycles = 5;           ///< extra time for a row that begins inside a sector
   double l2_total_bytes = 9000;       ///< for all SMs together: L2 merges requests of neighbours for the same data
+  double narrow_rows = 20.5;          ///< rows in a clock, for all SMs together, of operands narrower than a line
   double latency_cycles = 1400;       ///< from the issue of a copy to its data, from DRAM
   double held_stages = 0.81;          ///< stages that are being read, so that no copy into them is in flight
   double wait_cycles = 18;            ///< waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
@@ -73,6 +74,7 @@ inline constexpr WgmmaConstant kWgmmaConstants[] = {
     {"line_cycles", &WgmmaModel::line_cycles},
     {"sector_cycles", &WgmmaModel::sector_cycles},
     {"l2_total_bytes", &WgmmaModel::l2_total_bytes},
+    {"narrow_rows", &WgmmaModel::narrow_rows},
     {"latency_cycles", &WgmmaModel::latency_cycles},
     {"held_stages", &WgmmaModel::held_stages},
     {"wait_cycles", &WgmmaModel::wait_cycles},
