@@ -167,6 +167,13 @@ double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& 
          waits + promotion_cycles(c, t, epilogue, waves);
 }
 
+/// The part of a line before which rows of D begin in the mean, over all tiles beside each other. Pieces of such rows
+/// cross into another line.
+double crossing_share(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue) {
+  const std::int64_t width = epilogue.columns_of_d(c.block_n) * size_bytes(t.element_d);
+  return 1 - static_cast<double>(std::gcd<std::int64_t>(width, kLineBytes)) / kLineBytes;
+}
+
 /// Cycles from the last product of a tile to its last store, by `warpgroups` together. A warp that copies matrices does
 /// so piece by piece, and waits for each copy.
 double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue, double warpgroups,
@@ -180,7 +187,9 @@ double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue
   const double copies = c.copies_matrices(with_epilogue(t, epilogue)) ? work.matrices_read : 0;
   const double pieces =
       static_cast<double>(c.consumer_m()) / kWgmmaM * ceil_div(epilogue.columns_of_d(c.consumer_n()), c.store_cols(t));
-  const double rate = t.vec_d * size_bytes(t.element_d) < 16 ? model.narrow_store_bytes : model.store_bytes;
+  const bool is_narrow = t.vec_d * size_bytes(t.element_d) < 16;
+  const double rate = is_narrow ? model.narrow_store_bytes
+                                : model.store_bytes / (1 + model.crossing_store * crossing_share(c, t, epilogue));
   return bytes / (rate * share) + elements * work.instructions / slots + copies * pieces * model.matrix_cycles +
          model.epilogue_cycles + (c.transposed ? model.exchange_cycles : 0);
 }

@@ -95,6 +95,17 @@ TEST(WgmmaModel, RowsOfCopiesBeginAtLines) {
   EXPECT_NEAR(us, 6.5, 0.7);
 }
 
+// 2048×2048×128 nt, a batch of 32: 108 µs by tiles of 176 columns, and 97 by tiles of 256 (docs/notebook/batches.md,
+// 5).
+TEST(WgmmaModel, PiecesOfDThatCrossIntoAnotherLineTakeLonger) {
+  const Workload problem = parse_workload("2048 2048 128 nt bf16 batch=32");
+  const auto us = [&](const char* config) { return predict_us(*parse_config(config), problem, h200()); };
+  const double crossing = us("wgmma_m128_n176_k64_c2_sn0_pp1_o0_s5_cm2_cn1_b1");
+  EXPECT_NEAR(crossing, 108, 8);
+  EXPECT_GT(crossing, 1.05 * us("wgmma_m128_n256_k64_c2_sn1_pp0_o0_s4_cm1_cn1_b1"));
+  EXPECT_GT(crossing, 1.05 * us("wgmma_m128_n192_k64_c2_sn0_pp1_o0_s5_cm1_cn1_b1"));
+}
+
 // 11×3328×3712 tt, A copied: 16.1 and 13.6 µs by tiles of 32 and 64 columns, 19.7 by blocks of 128 rows that divide k
 // (docs/notebook/search.md, 22).
 TEST(WgmmaModel, RowsOfANarrowOperandTakeLongerTheMoreBlocksReadThem) {

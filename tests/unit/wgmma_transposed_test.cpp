@@ -105,9 +105,11 @@ double us(const WgmmaConfig& config, std::int64_t m, std::int64_t n, std::int64_
 TEST(WgmmaTransposed, IsPredictedToTakeLittleLongerThanThePlainConfigOnTheTransposedProblem) {
   for_each_transposed([&](const WgmmaConfig& config, const GemmTraits& traits) {
     if (!traits.a_is_k_major() || !traits.b_is_k_major()) return;
+    const bool begins_at_lines = exchanged(config).block_n % 64 == 0;  // else the plain config's rows of D cross lines
     for (const auto& [m, n, k] :
          {std::tuple(16, 4096, 4096), std::tuple(1000, 1000, 1000), std::tuple(77, 3333, 512)}) {
-      ASSERT_GT(us(config, m, n, k), us(exchanged(config), n, m, k)) << to_string(KernelConfig(config));
+      ASSERT_GT(us(config, m, n, k), (begins_at_lines ? 1 : 0.9) * us(exchanged(config), n, m, k))
+          << to_string(KernelConfig(config));
       ASSERT_LT(us(config, m, n, k), 1.2 * us(exchanged(config), n, m, k)) << to_string(KernelConfig(config));
     }
   });
