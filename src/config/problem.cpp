@@ -1,5 +1,7 @@
 #include <hotgemm/error.hpp>
 #include <hotgemm/problem.hpp>
+
+#include "config/element_size.hpp"
 #include "config/max_size.hpp"
 #include "config/prepacked.hpp"
 #include "config/work.hpp"
@@ -12,15 +14,15 @@ namespace {
 
 /// The alignment class of packed rows of `elements` elements.
 int packed_class(std::int64_t elements, DType type) {
-  const auto bytes = static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(size_bytes(type));
+  const auto bytes = static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(element_size(type));
   return 1 << std::countr_zero(bytes | 16);
 }
 
 /// The classes that the operands of `p` have at least.
 Hints raised(Hints hints, const Problem& p) {
-  hints.align_a = std::max(hints.align_a, p.prepacked_a ? kPrepackedAlignment : size_bytes(p.types.a));
-  hints.align_b = std::max(hints.align_b, p.prepacked_b ? kPrepackedAlignment : size_bytes(p.types.b));
-  hints.align_d = std::max({hints.align_d, size_bytes(p.types.c), size_bytes(p.types.d)});
+  hints.align_a = std::max(hints.align_a, p.prepacked_a ? kPrepackedAlignment : element_size(p.types.a));
+  hints.align_b = std::max(hints.align_b, p.prepacked_b ? kPrepackedAlignment : element_size(p.types.b));
+  hints.align_d = std::max({hints.align_d, element_size(p.types.c), element_size(p.types.d)});
   return hints;
 }
 

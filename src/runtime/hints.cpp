@@ -1,5 +1,6 @@
 // The hints of a call, read off its operands.
 
+#include "config/element_size.hpp"
 #include "config/tensor_map_spec.hpp"
 #include "config/work.hpp"
 #include "runtime/validate.hpp"
@@ -17,7 +18,7 @@ int alignment_of(std::uint64_t bits) { return 1 << std::countr_zero(bits | 16); 
 // The result is unsigned, because the leading dimension may not have been checked yet: a product of signed numbers
 // could overflow.
 std::uint64_t pitch_bytes(std::int64_t ld, DType dtype) {
-  return static_cast<std::uint64_t>(ld) * static_cast<std::uint64_t>(size_bytes(dtype));
+  return static_cast<std::uint64_t>(ld) * static_cast<std::uint64_t>(element_size(dtype));
 }
 
 /// The bytes below which tensor maps can have rows of A and B apart.

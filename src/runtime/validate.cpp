@@ -1,6 +1,7 @@
 #include "runtime/validate.hpp"
 
 #include "base/refuse.hpp"
+#include "config/element_size.hpp"
 #include "config/function_source.hpp"
 #include "config/max_size.hpp"
 #include "config/prepacked.hpp"
@@ -89,9 +90,9 @@ void validate_counts(const Problem& p) {
 }
 
 void validate_alignment(const char* name, int bytes, DType dtype) {
-  if (bytes < 1 || !std::has_single_bit(static_cast<unsigned>(bytes)) || bytes > 16 || bytes < size_bytes(dtype)) {
+  if (bytes < 1 || !std::has_single_bit(static_cast<unsigned>(bytes)) || bytes > 16 || bytes < element_size(dtype)) {
     refuse("the alignment class of " + std::string(name) + " is " + std::to_string(bytes) + " bytes; it is one of " +
-           "1, 2, 4, 8, 16, and at least " + std::to_string(size_bytes(dtype)));
+           "1, 2, 4, 8, 16, and at least " + std::to_string(element_size(dtype)));
   }
 }
 
@@ -116,7 +117,7 @@ void validate_span(const char* name, const void* pointer, std::int64_t ld, Exten
     refuse("ld" + std::string(name) + " is " + std::to_string(ld) + " and " + (name[0] == '_' ? name + 1 : name) +
            " has " + std::to_string(extent.rows) + " rows; " + why);
   };
-  const std::int64_t bytes = size_bytes(dtype);
+  const std::int64_t bytes = element_size(dtype);
   std::int64_t most = 0;
   if (__builtin_mul_overflow(ld, (extent.rows + kMaxTileExtent) * bytes, &most)) {
     fail("byte offsets of rows, up to " + std::to_string(kMaxTileExtent) + " beyond the last, must be below 2^63");
@@ -141,7 +142,7 @@ void validate_matrix(const char* name, const void* pointer, std::int64_t ld, Ext
 }
 
 void validate_element_alignment(const char* name, const void* pointer, DType dtype) {
-  if (reinterpret_cast<std::uintptr_t>(pointer) % static_cast<unsigned>(size_bytes(dtype)) != 0) {
+  if (reinterpret_cast<std::uintptr_t>(pointer) % static_cast<unsigned>(element_size(dtype)) != 0) {
     refuse(std::string(name) + " is not aligned to its element type");
   }
 }
@@ -167,7 +168,7 @@ bool is_plain(const void* pointer, std::int64_t ld, Extent extent, DType dtype) 
   constexpr std::int64_t kMostElementBytes = 8;
   static_assert(kMaxSize + kMaxTileExtent <= (std::int64_t{1} << 62) / (kMaxLd * kMostElementBytes));
   const auto address = reinterpret_cast<std::uintptr_t>(pointer);
-  const auto in_element = address & (static_cast<std::uintptr_t>(size_bytes(dtype)) - 1);
+  const auto in_element = address & (static_cast<std::uintptr_t>(element_size(dtype)) - 1);
   return address - 1 < kMaxAddress && in_element == 0 && ld > 0 && ld >= extent.cols && ld <= kMaxLd;
 }
 
@@ -379,7 +380,7 @@ void validate_packing(const Problem& p, Operand operand, const void* from, std::
   const std::size_t bytes = prepacked_size(stored_shape(p, operand)).bytes;
   if (target > std::numeric_limits<std::uintptr_t>::max() - bytes)
     refuse("the end of prepacked " + std::string(name) + " is beyond the last address");
-  const auto source_bytes = static_cast<std::uint64_t>(((extent.rows - 1) * ld + extent.cols) * size_bytes(type));
+  const auto source_bytes = static_cast<std::uint64_t>(((extent.rows - 1) * ld + extent.cols) * element_size(type));
   if (source < target + bytes && target < source + source_bytes) {
     refuse("the memory for prepacked " + std::string(name) + " overlaps " + name);
   }

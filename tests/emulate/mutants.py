@@ -872,7 +872,7 @@ def misplaced(templates: pathlib.Path) -> list[str]:
 
 
 def self_test(templates: pathlib.Path) -> int:
-    draws = [sample(MUTANTS, seed, []) for seed in range(400)]
+    draws = [sample(MUTANTS, seed, []) for seed in range(1000)]
     of_wgmma = [name for name in MUTANTS if MUTANTS[name][0] == "wgmma.cuh"]
     after_change = sample(MUTANTS, 1, ["wgmma.cuh"])
     checks = {
