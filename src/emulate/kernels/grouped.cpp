@@ -69,9 +69,11 @@ const std::vector<GemmKernel>& grouped_kernels() {
 
 const std::vector<GemmKernel>& masked_kernels() {
   static const std::vector<GemmKernel> all = {
-      kernel<masked(kAnywhere), kSimt>(),
-      kernel<masked(kWide), kBulk>(),  // D by the copy engine
-      kernel<masked(kWideExtras), kBelow>(),
+      kernel<masked(kAnywhere), kSimt>(),     // elements by lanes
+      kernel<masked(kWide), kBulk>(),         // D by the copy engine
+      kernel<masked(kWide), kPingPong>(),     // one consumer stores while another multiplies
+      kernel<masked(kWide), kDown>(),         // transposed
+      kernel<masked(kWideExtras), kBelow>(),  // blocks of a cluster share B
   };
   return all;
 }
