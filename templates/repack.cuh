@@ -60,7 +60,8 @@ class Repack {
  private:
   HOTGEMM_DEVICE static u32 lane_index() { return static_cast<u32>(ptx::thread_index() % kRepackLanes); }
 
-  /// Returns the number of `part` among the `parts` of its matrix. 2^32 parts would be 8 TiB.
+  /// Returns the number of `part` among the `parts` of its matrix. A batch that is copied has few enough matrices that
+  /// the numbers of all parts fit into 32 bits.
   HOTGEMM_DEVICE u64 go_to_matrix(u64 part, u64 parts) {
     product_ = static_cast<u32>(part) / static_cast<u32>(parts);
     return part - product_ * parts;

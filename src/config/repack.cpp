@@ -3,14 +3,24 @@
 #include "config/traits.hpp"
 #include "config/workspace.hpp"
 
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+
 namespace hotgemm {
 namespace {
 
 constexpr int kRowBytes = 16;  // rows of copies begin at multiples of it
 
+constexpr std::int64_t kMostMatrices = std::int64_t{1} << 20;  // the kernel counts tiles and parts of all by 32 bits
+constexpr std::size_t kMostBytes = std::numeric_limits<std::int64_t>::max() / WorkspaceSize::kAlignment *
+                                   WorkspaceSize::kAlignment;  // more than any memory has
+
 /// True if the operands can be copied. Groups say on the device which rows they have, and pointers where their matrices
 /// are.
-bool can_copy(const Problem& problem) { return problem.groups == 0 && problem.batch_kind == BatchKind::strided; }
+bool can_copy(const Problem& problem) {
+  return problem.groups == 0 && problem.batch_kind == BatchKind::strided && problem.batch <= kMostMatrices;
+}
 
 }  // namespace
 
@@ -47,8 +57,10 @@ GemmTraits traits_of(const Workload& problem, const LaunchConfig& launch) {
 std::size_t repacked_bytes(const OperandCopy& copy) {
   constexpr std::size_t kUnit = WorkspaceSize::kAlignment;
   const auto pitch = static_cast<std::size_t>(repacked_pitch(copy.row_bytes()));
-  const std::size_t bytes = static_cast<std::size_t>(copy.products) * static_cast<std::size_t>(copy.shape.rows) * pitch;
-  return (bytes + kUnit - 1) / kUnit * kUnit;
+  std::size_t rows = 0, bytes = 0;
+  const bool is_too_large = __builtin_mul_overflow(copy.products, copy.shape.rows, &rows) ||
+                            __builtin_mul_overflow(rows, pitch, &bytes) || bytes > kMostBytes;
+  return is_too_large ? kMostBytes : (bytes + kUnit - 1) / kUnit * kUnit;
 }
 
 std::size_t repacked_bytes(const LaunchConfig& launch, const Problem& p) {
@@ -56,6 +68,7 @@ std::size_t repacked_bytes(const LaunchConfig& launch, const Problem& p) {
   const auto add = [&](Repack copy, const StoredShape& shape, DType element) {
     if (copy == Repack::none) return;
     bytes += repacked_bytes({.shape = shape, .element_bytes = size_bytes(element), .products = p.batch});
+    bytes = std::min(bytes, kMostBytes);
   };
   add(launch.repack_a, stored_a(p.m, p.k, p.op_a == Op::n || launch.repack_a == Repack::transposed), p.types.a);
   add(launch.repack_b, stored_b(p.n, p.k, p.op_b == Op::t || launch.repack_b == Repack::transposed), p.types.b);

@@ -17,7 +17,8 @@ RepackMatrix repack_matrix(const OperandCopy& copy, const void* from, long long 
                            long long stride) noexcept {
   // Matrices that follow one another as their rows do are one tall matrix, with two ends instead of two for each.
   const long long all_rows = copy.shape.rows * copy.products;
-  const bool is_one = !copy.is_transposed && all_rows <= kMostRows && stride == copy.shape.rows * ld;
+  const bool is_one =
+      !copy.is_transposed && copy.products > 1 && all_rows <= kMostRows && stride == copy.shape.rows * ld;
   return {.from = reinterpret_cast<unsigned long long>(from),
           .to = to,
           .pitch = ld * copy.element_bytes,
@@ -26,7 +27,7 @@ RepackMatrix repack_matrix(const OperandCopy& copy, const void* from, long long 
           .row_chunks = static_cast<unsigned>(repacked_pitch(copy.row_bytes()) / kRepackChunkBytes),
           .transposed_bytes = copy.is_transposed ? copy.element_bytes : 0,
           .products = is_one ? 1 : static_cast<unsigned>(copy.products),
-          .stride = stride * copy.element_bytes};
+          .stride = is_one || copy.products == 1 ? 0 : stride * copy.element_bytes};
 }
 
 CUresult launch_repack(const Driver& driver, const RepackKernel& repack, RepackArgs args, bool programmatic,

@@ -275,9 +275,12 @@ std::optional<Found> find_record(const Workload& problem, const std::string& arc
   for (const Workload& one : classes) {
     std::optional<Found> found = database.find(one, query);
     if (!found || !is_permitted(found->record.config, found->record.launch, problem, gpu)) continue;
-    // Not every kernel of a batch with distances finds matrices at any address.
+    // Not every kernel of a batch with distances finds matrices at any address, and those are not copied.
+    const KernelConfig& config = found->record.config;
+    const LaunchConfig& launch = found->record.launch;
+    const bool copies_the_same = with_repacks(launch, config, problem) == launch;
     if (one.batch_kind != problem.batch_kind &&
-        !is_legal(found->record.config, traits_of(problem, found->record.launch), arch_limits(arch)))
+        (!copies_the_same || !is_legal(config, traits_of(problem, launch), arch_limits(arch))))
       continue;
     return found;
   }

@@ -109,7 +109,7 @@ double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const SeenWorkload
   const auto add = [&](const WgmmaTile& tile, const Stored& operand, int sharers, int vec) {
     if (c.loads_by_threads(t, vec)) return;
     engine += engine_cycles(tile, operand, sharers, model);
-    narrow += narrow_cycles(tile, operand, sms, model);
+    if (p.batch == 1) narrow += narrow_cycles(tile, operand, sms, model);  // else products have lines of their own
   };
   add(c.a_tile(t), stored_a(p), c.cluster_n, t.vec_a);
   add(c.b_tile(t), stored_b(p), c.cluster_m, t.vec_b);
@@ -167,11 +167,12 @@ double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& 
          waits + promotion_cycles(c, t, epilogue, waves);
 }
 
-/// The part of a line before which rows of D begin in the mean, over all tiles beside each other. Pieces of such rows
-/// cross into another line.
+/// The share of tiles that do not begin at a line of D, so that each piece of a row crosses into another line. Rows of
+/// D are assumed to begin at lines: where they do not, pieces of all tiles cross, and it was not measured what that
+/// costs.
 double crossing_share(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue) {
   const std::int64_t width = epilogue.columns_of_d(c.block_n) * size_bytes(t.element_d);
-  return 1 - static_cast<double>(std::gcd<std::int64_t>(width, kLineBytes)) / kLineBytes;
+  return 1 - static_cast<double>(std::gcd(width, std::int64_t{kLineBytes})) / kLineBytes;
 }
 
 /// Cycles from the last product of a tile to its last store, by `warpgroups` together. A warp that copies matrices does

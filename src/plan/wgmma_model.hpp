@@ -43,7 +43,7 @@ struct WgmmaModel {
   double cluster_share = 0.01;        ///< share of its time that a k-tile takes longer in a cluster
   double store_bytes = 30;            ///< rate of storing D and loading C, by two warpgroups
   double narrow_store_bytes = 24;  ///< the same, if rows of D are not at multiples of 16 bytes, so that threads store
-  double crossing_store = 0.8;     ///< extra cost of a row that crosses into another line of D, in rows
+  double crossing_store = 0.8;     ///< extra cost of storing a row that crosses into another line, in rows that do not
   double epilogue_cycles = 80;     ///< from the last product to the first store
   double exchange_cycles = 400;    ///< the same, in addition, if the warps of a consumer exchange elements
   double matrix_cycles = 500;      ///< from the copies of a piece of another matrix than D to its use

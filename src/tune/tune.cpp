@@ -51,16 +51,18 @@ std::vector<KernelSource> helpers_of(const std::vector<Candidate>& candidates, c
   return sources;
 }
 
-[[noreturn]] void refuse_few_vetted(std::size_t vetted, const Environment& where, std::string_view why_no_others) {
-  throw Error(ErrorCode::not_supported, "cannot tune on " + where.gpu + ": only " + std::to_string(vetted) +
-                                            " candidates are vetted, and only kernels that are vetted may run " +
+[[noreturn]] void refuse_few_vetted(std::size_t vetted, const char* what, const Environment& where,
+                                    std::string_view why_no_others) {
+  throw Error(ErrorCode::not_supported, "cannot tune on " + where.gpu + ": only " + std::to_string(vetted) + " " +
+                                            what + " are vetted, and only kernels that are vetted may run " +
                                             std::string(why_no_others));
 }
 
-/// Throws Error{not_supported} if so few kernels are vetted that any candidates are too few: before they are compiled.
+/// Throws Error{not_supported} if fewer kernels are vetted on this GPU than a race needs. Called before anything is
+/// compiled.
 void require_vetted(const Engine& engine, const Environment& where, std::string_view why_no_others) {
   const std::size_t vetted = engine.vetted.count(where.gpu, where.driver);
-  if (vetted < kEnoughVetted) refuse_few_vetted(vetted, where, why_no_others);
+  if (vetted < kEnoughVetted) refuse_few_vetted(vetted, "kernels", where, why_no_others);
 }
 
 /// Leaves the first candidate and those that are vetted, if these are enough. If they are too few, leaves all, or
@@ -73,7 +75,7 @@ void keep_vetted(std::span<Candidate> candidates, const Engine& engine, const En
   log(LogLevel::debug, std::to_string(vetted) + " of " + std::to_string(alive) + " candidates are vetted");
   if (vetted < kEnoughVetted) {
     if (why_no_others.empty()) return;
-    refuse_few_vetted(vetted, where, why_no_others);
+    refuse_few_vetted(vetted, "candidates", where, why_no_others);
   }
   for (Candidate& c : candidates.subspan(1)) {
     if (is_open(c)) reject(c, Stage::build, "not vetted: it has not run on " + where.gpu + " with this driver");

@@ -63,7 +63,7 @@ struct BesideWork {
 /// Tunes one problem with `measurer`, whose pauses bound the share of the GPU that this takes; so there is no deadline.
 /// At most ten candidates are picked, by the rules of tune_problem, in their usual rasters, and one race decides: so it
 /// measures about a tenth as much. options.jobs threads compile. If only vetted kernels may run, all candidates are
-/// built, to find those; none if no race of vetted kernels is possible on this GPU.
+/// built, to find those. Nothing is built if fewer than four kernels are vetted on this GPU.
 ///
 /// Throws Error{interrupted} if it was cancelled, Error{not_supported} if only vetted kernels may run and there are too
 /// few, and the errors of tune_problem.

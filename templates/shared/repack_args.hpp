@@ -72,7 +72,7 @@ struct RepackMatrix {
   constexpr unsigned tile_chunks() const {
     return static_cast<unsigned>(kRepackTileDepth * transposed_bytes / kRepackChunkBytes);
   }
-  /// The tiles of a transposed copy. 2^32 of them would be 16 TiB.
+  /// The tiles of a transposed copy of one matrix. 2^32 of them would be 16 TiB.
   constexpr unsigned tiles() const {
     return transposed_bytes == 0 ? 0 : row_tiles() * ((row_chunks + tile_chunks() - 1) / tile_chunks());
   }

@@ -628,6 +628,10 @@ MUTANTS = {
         "repack.cuh", "(product_ * chunks_ + chunk)", "chunk"),
     "repack_parts_of_a_batch_without_its_ends": (
         "repack.cuh", "return part - product_ * parts;", "return part - product_ * parts + 1;"),
+    "repack_transposes_a_batch_to_one_place": (
+        "shared/repack_args.hpp", "    one.to += product * chunks() * kRepackChunkBytes;\n", ""),
+    "repack_transposes_one_matrix_of_the_second_batch": (
+        "repack_transposed.cuh", "tiles_of_first + second.all_tiles();", "tiles_of_first + second.tiles();"),
     "repack_transposes_the_first_matrix_of_a_batch_again": (
         "shared/repack_args.hpp", "    one.from += static_cast<unsigned long long>(product * stride);\n", ""),
     "repack_some_do_not_await_kernel_ahead": (

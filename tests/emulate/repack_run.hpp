@@ -23,7 +23,7 @@ struct RepackShape {
   int element_bytes = 2;
   bool is_transposed = false;  ///< the copy is the transpose
   int products = 1;            ///< number of such matrices
-  int apart = 0;               ///< elements between the end of a matrix's last row, gap included, and the next matrix
+  int apart = 0;  ///< elements from the end of the last row's gap to the next matrix; below 0: side by side
 
   std::int64_t ld() const { return cols + gap; }
   std::int64_t stride() const { return rows * ld() + apart; }
@@ -91,6 +91,9 @@ inline std::vector<RepackCase> repack_cases() {
          {.rows = 33, .cols = 131, .element_bytes = 1, .is_transposed = true, .products = 2, .apart = apart},
          1});
   }
+  // Side by side: the gap of a row has the rows of the others.
+  cases.push_back({{.rows = 40, .cols = 35, .gap = 70, .offset = 6, .products = 3, .apart = 35 - 40 * 105},
+                   {.rows = 9, .cols = 67, .gap = 67, .offset = 2, .products = 2, .apart = 67 - 9 * 134}});
   return cases;
 }
 
@@ -111,18 +114,19 @@ struct RepackMemory {
 };
 
 /// A matrix is one row of memory for the device, gaps included, because granules reach into them: its first and last
-/// bytes are the kernel's limits. If no granule of a row does, gaps are out of bounds, and so is all memory between the
-/// matrices of a batch.
+/// bytes are the kernel's limits. If no granule of a row of a single matrix does, gaps are out of bounds. The memory
+/// between matrices that lie behind each other is out of bounds.
 inline RepackMemory make_repack_memory(Device& device, const RepackShape& shape, int index) {
   if (shape.rows == 0) return {};
-  const std::int64_t ld = shape.ld(), elements = (shape.rows - 1) * ld + shape.cols;
-  const std::int64_t element = shape.element_bytes;
+  const bool is_beside = shape.apart < 0;
+  const std::int64_t ld = shape.ld(), beyond_first = is_beside ? (shape.products - 1) * shape.stride() : 0;
+  const std::int64_t elements = (shape.rows - 1) * ld + shape.cols + beyond_first, element = shape.element_bytes;
   const int rows = shape.is_transposed ? shape.cols : shape.rows, cols = shape.is_transposed ? shape.rows : shape.cols;
   const std::int64_t to_pitch = repacked_pitch(cols * element), bytes = shape.products * rows * to_pitch;
   const bool has_whole_granules = ld * element % 16 == 0 && shape.cols * element % 16 == 0 && shape.offset % 16 == 0;
   // Prefetches reach into gaps of less than a chunk.
   const bool is_apart = shape.gap > 0 && (has_whole_granules || (shape.is_transposed && shape.gap * element >= 16));
-  const bool is_batch = shape.products > 1;
+  const bool is_batch = shape.products > 1 && !is_beside;
   const std::int64_t device_rows = is_batch ? shape.products : is_apart ? shape.rows : 1;
   const std::int64_t row_elements = is_apart && !is_batch ? shape.cols : elements;
   const std::int64_t pitch = is_batch ? shape.stride() : is_apart ? ld : elements;
@@ -135,8 +139,10 @@ inline RepackMemory make_repack_memory(Device& device, const RepackShape& shape,
   for (std::int64_t row = 0; row < device_rows; ++row) {
     std::vector<std::uint8_t> data(static_cast<std::size_t>(row_elements * element));
     for (std::int64_t i = 0; i < row_elements; ++i) {
-      const std::int64_t of_row = is_batch ? first_row_of(shape, row) : row;
-      const std::uint32_t value = repack_element(index, shape, of_row + i / ld, i % ld);
+      const std::int64_t product = is_batch ? row : is_beside ? i % ld / shape.stride() : 0;
+      const std::int64_t of_row = is_batch || is_beside ? first_row_of(shape, product) : row;
+      const std::int64_t col = is_beside ? i % ld % shape.stride() : i % ld;
+      const std::uint32_t value = repack_element(index, shape, of_row + i / ld, col);
       std::memcpy(data.data() + i * element, &value, static_cast<std::size_t>(element));
     }
     from.store(row, 0, data.data(), data.size());

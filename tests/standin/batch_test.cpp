@@ -1,13 +1,19 @@
 // Batches, from the call to the launch.
 
+#include "context_impl.hpp"
 #include "gpu/batch_run.hpp"
 #include "standin/runtime_fixture.hpp"
 
 #include "config/class_key.hpp"
+#include "config/repack.hpp"
+#include "gpu/device_buffer.hpp"
 #include "gpu/stream.hpp"
 
+#include <algorithm>
 #include <functional>
+#include <limits>
 #include <span>
+#include <vector>
 
 namespace hotgemm::standin {
 namespace {
@@ -95,12 +101,14 @@ TEST_F(BatchTest, AllBatchesOfABucketAreComputedAlike) {
   }
 }
 
+constexpr const char *kCopying = "wgmma_m64_n64_k64_c1_sn0_pp0_o1_s4_cm1_cn1_b1",
+                     *kCopyingS8 = "wgmma_m64_n64_k128_c1_sn0_pp0_o0_s4_cm1_cn1_b1";
+
 TEST_F(BatchTest, OperandsThatTheCopyEngineCannotReadAreCopied) {
-  constexpr const char* kWgmma = "wgmma_m64_n64_k64_c1_sn0_pp0_o1_s4_cm1_cn1_b1";
   Context& context = this->context(Policy::estimate);
   for (const auto& [problem, config] :
-       {std::pair("40 41 43 nt f16 batch=3", kWgmma), std::pair("41 72 43 tn bf16 batch=3", kWgmma),
-        std::pair("40 48 64 nn s8 batch=3", "wgmma_m64_n64_k128_c1_sn0_pp0_o0_s4_cm1_cn1_b1")}) {
+       {std::pair("40 41 43 nt f16 batch=3", kCopying), std::pair("41 72 43 tn bf16 batch=3", kCopying),
+        std::pair("40 48 64 nn s8 batch=3", kCopyingS8)}) {
     for (const bool beside : {false, true}) {
       for (const bool shares : {false, true}) {
         BatchCase c = case_of(problem, 1);
@@ -119,13 +127,99 @@ TEST_F(BatchTest, OperandsThatTheCopyEngineCannotReadAreCopied) {
 
 TEST_F(BatchTest, NothingElseIsCopiedWhateverIsPinned) {
   Context& context = this->context(Policy::estimate);
-  for (const char* problem : {"64 64 64 nt f16 batch=3", "64 64 64 nt f16 batch=3,pointers"}) {
-    const BatchCase c = case_of(problem);
+  const auto run_pinned = [&](const char* problem, std::int64_t multiple, const char* config) {
+    SCOPED_TRACE(problem);
+    const BatchCase c = case_of(problem, multiple);
     BatchRun run(driver_, c, stream());
-    context.pin(describe(c.problem, run.operands()), "wgmma_m64_n64_k64_c1_sn0_pp0_o1_s4_cm1_cn1_b1", "r1m_xa");
+    context.pin(describe(c.problem, run.operands()), config, "r1m_xa");
     EXPECT_EQ(run.difference(context), "");
-  }
+  };
+  run_pinned("64 64 64 nt f16 batch=3", 8, "wgmma_m64_n64_k64_c1_sn0_pp0_o1_s4_cm1_cn1_b1");
+  run_pinned("64 64 64 nt f16 batch=3,pointers", 8, "wgmma_m64_n64_k64_c1_sn0_pp0_o1_s4_cm1_cn1_b1");
+  run_pinned("40 41 43 nt f16 batch=3,pointers", 1, "wgmma_m64_n64_k64_c1_sn0_pp0_o0_s4_cm1_cn1_b1_th2");
   EXPECT_EQ(standin().launches("hotgemm_repack"), 0u);
+}
+
+/// The workspace behind the copies keeps what it had.
+TEST_F(BatchTest, AMatrixThatAllProductsShareIsCopiedOnce) {
+  Context& context = this->context(Policy::estimate);
+  for (const bool shares_a : {true, false}) {
+    BatchCase c = case_of("40 41 43 nt f16 batch=3", 1);
+    c.shares_a = shares_a, c.shares_b = !shares_a;
+    SCOPED_TRACE(c.text());
+    BatchRun run(driver_, c, stream());
+    const Workload described = describe(c.problem, run.operands());
+    context.pin(described, kCopying);
+    const Plan plan = context.plan(described);
+    std::vector<unsigned char> bytes(plan.workspace_bytes(), 0xa5);
+    const DeviceBuffer memory(driver_, bytes.size());
+    driver_.check(driver_.cuMemcpyHtoDAsync(memory.get(), bytes.data(), bytes.size(), stream()), "fill");
+    Operands operands = run.operands();
+    operands.workspace = reinterpret_cast<void*>(memory.get());
+    operands.workspace_bytes = bytes.size();
+    run.upload(0);
+    plan.launch(stream(), operands);
+    EXPECT_EQ(run.difference_from(context), "");
+    driver_.check(driver_.cuMemcpyDtoHAsync(bytes.data(), memory.get(), bytes.size(), stream()), "read");
+    driver_.check(driver_.cuStreamSynchronize(stream()), "wait");
+    const OperandCopy of_a{.shape = {40, 43}, .element_bytes = 2, .products = shares_a ? 1 : 3},
+        of_b{.shape = {41, 43}, .element_bytes = 2, .products = shares_a ? 3 : 1};
+    const std::size_t used = repacked_bytes(of_a) + repacked_bytes(of_b);
+    ASSERT_LT(used, bytes.size());
+    EXPECT_TRUE(std::all_of(bytes.begin() + static_cast<std::ptrdiff_t>(used), bytes.end(),
+                            [](unsigned char byte) { return byte == 0xa5; }));
+  }
+}
+
+TEST_F(BatchTest, CopiesAreRightInGraphsAndInBatchesBelowTheirBucket) {
+  Context& context = this->context(Policy::estimate);
+  for (const std::int64_t batch : {std::int64_t{5}, std::int64_t{8}}) {
+    BatchCase c = case_of("40 41 43 nt f16", 1);
+    c.problem.batch = batch;
+    BatchRun run(driver_, c, stream());
+    context.pin(describe(c.problem, run.operands()), kCopying);
+    EXPECT_EQ(run.difference(context), "");
+    const OwnedGraph graph =
+        OwnedGraph::capture(driver_, stream(), [&] { context.gemm(stream(), c.problem, run.operands()); });
+    run.upload(0);
+    graph.launch(stream());
+    EXPECT_EQ(run.difference_from(context), "");
+  }
+}
+
+TEST_F(BatchTest, ABatchOfOneMayHaveAnyDistance) {
+  Context& context = this->context(Policy::estimate);
+  const BatchCase c = case_of("40 41 43 nt f16", 1);
+  BatchRun run(driver_, c, stream());
+  context.pin(describe(c.problem, run.operands()), kCopying);
+  Operands operands = run.operands();
+  operands.batch_stride_a = std::numeric_limits<std::int64_t>::max();
+  run.upload(0);
+  context.gemm(stream(), c.problem, operands);
+  EXPECT_EQ(run.difference_from(context), "");
+}
+
+/// The record of the same batch with distances copies its operands. Those of a batch by pointers are not copied.
+TEST_F(BatchTest, ABatchByPointersDoesNotTakeARecordThatCopies) {
+  for (const char* problem : {"40 41 43 nt f16 batch=6 align=2", "40 48 64 nn s8 batch=6"}) {
+    SCOPED_TRACE(problem);
+    const Workload strided = parse_workload(problem);
+    Engine& engine = impl_of(context(Policy::estimate)).engine();
+    const KernelConfig config = *parse_config(strided.types.a == DType::s8 ? kCopyingS8 : kCopying);
+    const LaunchConfig launch = with_repacks({}, config, strided);
+    ASSERT_TRUE(repacks(launch));
+    engine.database.add({.problem = strided,
+                         .config = config,
+                         .launch = launch,
+                         .timing = {.median_us = 1, .spread_us = 0.1, .samples = 7, .ratio = 1},
+                         .environment = impl_of(context()).current().environment(),
+                         .template_digest = engine.template_digest(config)});
+    EXPECT_EQ(context().plan(strided).config(), to_string(config));
+    BatchCase c{.problem = strided, .multiple = 1};
+    c.problem.batch_kind = BatchKind::pointers;
+    EXPECT_EQ(BatchRun(driver_, c, stream()).difference(context()), "");
+    forget_context();
+  }
 }
 
 TEST_F(BatchTest, BatchesByPointersUseTensorMapsAndLoadsByThreads) {

@@ -260,12 +260,24 @@ TEST(Repack, BatchesAreCopiedWholeAndGroupsAndPointersNotAtAll) {
        {std::pair("104 200 300 tn f16 batch=5", "r8m"), std::pair("100 201 300 tn f16 batch=5 align=16,2,2", "r8m_xb"),
         std::pair("64 64 64 nn s8 batch=3 align=16", "r8m_xbt"),
         std::pair("100 200 300 tn f16 batch=5,pointers align=2", "r8m"),
-        std::pair("100 200 300 nn f16 groups=5 align=2", "r8m")}) {
+        std::pair("100 200 300 nn f16 groups=5 align=2", "r8m"),
+        std::pair("1 1 1 nt f16 batch=1048576 align=2", "r8m_xab"),
+        std::pair("1 1 1 nt f16 batch=1048577 align=2", "r8m")}) {
     EXPECT_EQ(to_string(with_repacks({}, WgmmaConfig{}, workload(text))), launch) << text;
   }
   const Workload batch = workload("100 201 300 tn f16 batch=5 align=16,2,2");
   EXPECT_EQ(repacked_bytes(with_repacks({}, WgmmaConfig{}, batch), batch), 5u * 300 * 256 * 2);
   EXPECT_TRUE(std::ranges::any_of(candidates(batch, arch_limits(kRepackArch)), reads_aligned_rows));
+}
+
+/// They are more than any cap of workspace, and do not wrap around.
+TEST(Repack, CopiesBeyondAllMemoryHaveASize) {
+  constexpr std::int64_t kMany = std::numeric_limits<std::int32_t>::max();
+  const std::size_t bytes = repacked_bytes({.shape = {kMany, kMany}, .element_bytes = 4, .products = kMany});
+  EXPECT_GT(bytes, std::size_t{1} << 62);
+  const Workload problem = workload("2147482623 2147482623 2147482623 nt tf32 batch=1048576 align=4");
+  const LaunchConfig both{.repack_a = Repack::aligned, .repack_b = Repack::aligned};
+  EXPECT_EQ(repacked_bytes(both, problem), bytes);
 }
 
 /// Matrices that follow one another as rows do are one tall matrix.

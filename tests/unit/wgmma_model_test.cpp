@@ -96,7 +96,7 @@ TEST(WgmmaModel, RowsOfCopiesBeginAtLines) {
 }
 
 // 2048×2048×128 nt, a batch of 32: 108 µs by tiles of 176 columns, and 97 by tiles of 256 (docs/notebook/batches.md,
-// 5).
+// 6).
 TEST(WgmmaModel, PiecesOfDThatCrossIntoAnotherLineTakeLonger) {
   const Workload problem = parse_workload("2048 2048 128 nt bf16 batch=32");
   const auto us = [&](const char* config) { return predict_us(*parse_config(config), problem, h200()); };
