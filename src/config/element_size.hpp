@@ -15,7 +15,7 @@ inline constexpr auto kElementSizes = [] {
   return sizes;
 }();
 
-/// size_bytes, from a table. A warm call asks fifteen times, and the compiler does not inline the switch over types.
+/// size_bytes, from a table. A warm call asks ten times, and the compiler does not inline the switch over types.
 constexpr int element_size(DType type) { return kElementSizes[static_cast<std::uint8_t>(type)]; }
 
 }  // namespace hotgemm
