@@ -19,8 +19,9 @@ namespace hotgemm {
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 class LaneSink {
   using Staging = typename StagingOf<kTraits, kConfig>::Type;
-  /// True if a piece is stored from the buffer of the piece before, too.
-  static constexpr bool kJoinsPieces = kTraits.vec_d < 8 && WgmmaWords<kTraits, kConfig>::kJoinsPieces;
+  using Words = WgmmaWords<kTraits, kConfig>;
+  /// True if pieces beside each other are stored together.
+  static constexpr bool kJoinsPieces = kTraits.vec_d < 8 && Words::kStripPieces > 1;
 
  public:
   using Pairs = typename Staging::Pairs;
@@ -49,7 +50,8 @@ class LaneSink {
   HOTGEMM_DEVICE void open(const WgmmaPiece& piece, bool copies, bool is_ahead) const {
     static_cast<void>(piece);
     static_cast<void>(is_ahead);
-    if (Staging::kBuffers == 1 || copies || kJoinsPieces) staging_.sync();  // the lanes have read the buffer
+    if (Staging::kBuffers == 1 || copies || (kJoinsPieces && Words::begins_strip(piece)))
+      staging_.sync();  // the lanes have read the buffer
   }
   HOTGEMM_DEVICE void copy(const WgmmaPiece& piece, u64 matrix, i64 ld) const { staging_.copy(piece, matrix, ld); }
   static HOTGEMM_DEVICE void await_copy() { Staging::await_copy(); }
@@ -62,8 +64,9 @@ class LaneSink {
   HOTGEMM_DEVICE void put(const WgmmaPiece& piece, int group, const u32 (&pairs)[4]) const {
     staging_.put(piece, group, pairs);
   }
-  /// Sends the piece to D.
+  /// Sends the piece to D, or the strip that it ends.
   HOTGEMM_DEVICE void close(const WgmmaPiece& piece) const {
+    if (kJoinsPieces && !Words::ends_strip(piece)) return;
     staging_.sync();  // the lanes have written the buffer, and have read the other one if there are two
     if constexpr (kTraits.vec_d < 8) {
       staging_.store_words(piece);
@@ -89,8 +92,7 @@ class BulkSink {
   static constexpr int kBuffers = Staging::kBuffers;
   static constexpr int kChunkElements = kChunkBytes / size_bytes(kTraits.element_d);
   static constexpr int kBoxRows = kConfig.d_box(kTraits).y;
-  static constexpr int kPieces = div_up(kConfig.consumer_m(), kWgmmaM) *
-                                 div_up(kConfig.stored_n(kTraits), Staging::kPieceColumns);  // of a warp, in a tile
+  static constexpr int kPieces = kConfig.store_pieces(kTraits);
 
  public:
   using Pairs = typename Staging::Pairs;
@@ -109,12 +111,14 @@ class BulkSink {
   HOTGEMM_DEVICE u32 buffer(int number) const { return staging_.buffer(number); }
   HOTGEMM_DEVICE void open(const WgmmaPiece& piece, bool copies, bool is_ahead) const {
     static_cast<void>(copies);
-    // With two buffers, this buffer was last used for the piece before the previous one. The exception is the first
-    // piece of a tile if tiles have an odd number of pieces: the previous tile ended with the same buffer.
-    // Before the piece in front is closed, that one's store is none of the stores that may go on either.
-    const bool follows_itself = is_ahead || (piece.number == 0 && kPieces % 2 != 0);
+    // This buffer was last used kBuffers pieces ago, so that the stores of all pieces since may go on. The exception is
+    // the first piece of a tile if tiles end within a round of buffers: the previous tile ended with the same one.
+    // Before the piece in front is closed, its store is not yet among them.
+    const bool follows_itself = piece.number == 0 && kPieces % kBuffers != 0;
     if (staging_.lane() == 0 && follows_itself) ptx::cp_async_bulk_wait_group_read<0>();
-    if (staging_.lane() == 0 && !follows_itself) ptx::cp_async_bulk_wait_group_read<kBuffers - 1>();
+    if (staging_.lane() == 0 && !follows_itself && is_ahead)
+      ptx::cp_async_bulk_wait_group_read<max_of(kBuffers - 2, 0)>();
+    if (staging_.lane() == 0 && !follows_itself && !is_ahead) ptx::cp_async_bulk_wait_group_read<kBuffers - 1>();
     staging_.sync();  // the copy engine has read the buffer
   }
   HOTGEMM_DEVICE void copy(const WgmmaPiece& piece, u64 matrix, i64 ld) const { staging_.copy(piece, matrix, ld); }

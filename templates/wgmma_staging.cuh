@@ -88,10 +88,9 @@ class WgmmaStaging {
     ptx::bar_warp_sync(~0u);  // put overwrites what all lanes have loaded
   }
 
-  /// Stores the part of a piece that lies inside D, whose rows may begin at any element.
+  /// Stores the part that lies inside D, whose rows may begin at any element, of the strip that ends with this piece.
   HOTGEMM_DEVICE void store_words(const WgmmaPiece& piece) const {
-    const u32 left = buffer(piece.number + 1);  // of the piece on the left, if there are two buffers
-    WgmmaWords<kTraits, kConfig>(args_, lane_).store(piece, left);
+    WgmmaWords<kTraits, kConfig>(args_, lane_).store(piece, [&](int number) { return buffer(number); });
   }
 
   /// Stores a piece that lies inside D, whose rows begin at 16 bytes, from its buffer, by all lanes.

@@ -31,16 +31,20 @@ template <GemmTraits kTraits, WgmmaConfig kConfig>
 class TransposedStaging : public WgmmaStaging<kTraits, kConfig> {
   using Base = WgmmaStaging<kTraits, kConfig>;
   static constexpr int kRows = WgmmaConfig::kStoreRows;
-  static constexpr int kRowsAtOnce = kRows * (kWarpgroupThreads / kWarpSize);
 
  public:
+  static constexpr int kRowsAtOnce = kRows * (kWarpgroupThreads / kWarpSize);  // by the warps of the consumer together
   using Pairs = typename Base::Pairs;
   static_assert(Base::kPieceColumns == kWgmmaM);
 
-  /// The number of pieces below each other, and the rows of piece `number` that the warps of the consumer have
-  /// together.
+  /// The numbers of pieces below and beside each other. Pieces that are stored as a strip follow each other.
   static constexpr int kPiecesBelow = div_up(kConfig.consumer_m(), kRowsAtOnce);
-  static constexpr int first_row(int number) { return number % kPiecesBelow * kRowsAtOnce; }
+  static constexpr int kPiecesBeside = kConfig.instructions();
+  static constexpr bool kAlongRows = kTraits.vec_d < 8;
+  static constexpr int below(int number) { return kAlongRows ? number / kPiecesBeside : number % kPiecesBelow; }
+  static constexpr int beside(int number) { return kAlongRows ? number % kPiecesBeside : number / kPiecesBelow; }
+  /// The rows of piece `number` that the warps of the consumer have together.
+  static constexpr int first_row(int number) { return below(number) * kRowsAtOnce; }
   static constexpr int rows(int number) { return min_of(kRowsAtOnce, kConfig.consumer_m() - first_row(number)); }
 
   using Base::Base;
@@ -133,7 +137,7 @@ class TransposedEpilogue {
       const Element2d at = op.begin_part({here.row, here.col});
       here.row = at.row;
       here.col = at.col;
-      store_piece(op, accumulators[i / Staging::kPiecesBelow], here, [&] {
+      store_piece(op, accumulators[Staging::beside(i)], here, [&] {
         if (kRequestsAhead && i + 1 < kPieces) Matrices::request(sink_, source_, args_, piece(i + 1, row, col), true);
       });
     }
@@ -142,7 +146,7 @@ class TransposedEpilogue {
 
  private:
   HOTGEMM_DEVICE WgmmaPiece piece(int number, int row, int col) const {
-    const int begin = number / Staging::kPiecesBelow * kWgmmaM;
+    const int begin = Staging::beside(number) * kWgmmaM;
     return {.number = number,
             .buffer = sink_.buffer(number),
             .cols = kWgmmaM,
@@ -160,8 +164,12 @@ class TransposedEpilogue {
     Matrices matrices(sink_, source_, args_, piece);
     request_next();
     const int rows = Staging::rows(piece.number);
+    // Where neighbouring pieces have different accumulators, the bound is a constant: the compiler unrolls this loop
+    // before the one around it, and accumulators whose index is no constant go to memory.
+    const int groups = Staging::kAlongRows ? Staging::kRowsAtOnce / 16 : div_up(rows, 16);
 #pragma unroll
-    for (int group = 0; group < div_up(rows, 16); ++group) {
+    for (int group = 0; group < groups; ++group) {
+      if (Staging::kAlongRows && group * 16 >= rows) continue;
       matrices.fetch(sink_, source_, args_, piece, group);
       const Element2d begin = {piece.row + group * 16 - Staging::warp() * WgmmaConfig::kStoreRows,
                                piece.col + Staging::warp() * 16};

@@ -7,8 +7,10 @@
 //   buffer    │ 0  1 │ 2  3 │ 4  5 │ … │ 62 63 │           words of the row's piece
 //   D         ┊    0 │ 1  2 │ 3  4 │ … │ 61 62 │ 63   ┊    the same elements, in words of D
 //
-// Element 0 is alone at the left end of the tile, and element 63 at the right end. Between two pieces of a row, the
-// right one stores the word that belongs to both, if the buffer of the left one still has its elements.
+// Element 0 is alone at the left end of the strip, and element 63 at the right end.
+//
+// A warp stores pieces beside each other as one strip, row by row. DRAM takes sectors of 32 bytes: of a row in one go
+// only the sectors at both ends are incomplete, and of a row in pieces two of each piece (docs/notebook/ragged.md, 7).
 
 #include "funnel.cuh"
 #include "ptx/memory.hpp"
@@ -34,83 +36,126 @@ class WgmmaWords {
   static_assert(2 * kElementBytes == sizeof(u32), "a word has two elements");
 
  public:
-  /// True if a piece also stores the word that it shares with the piece on its left, whose buffer must then be intact.
-  static constexpr bool kJoinsPieces = kOdd && !kConfig.transposed && kConfig.store_buffers(kTraits) > 1 &&
-                                       kConfig.stored_n(kTraits) > kPieceColumns;
+  /// The most pieces of a strip.
+  static constexpr int kStripPieces = kConfig.strip_pieces(kTraits);
 
   HOTGEMM_DEVICE WgmmaWords(const GemmArgs& args, int lane) : args_(args), lane_(lane) {}
 
-  /// Stores what lies inside D. `left` is the buffer of the piece on the left.
-  HOTGEMM_DEVICE void store(const WgmmaPiece& piece, u32 left) const {
-    const int rows = min_of(kConfig.transposed ? min_of(piece.rows, kRows) : kRows, args_.m - piece.row);
-    const int end = min_of(kJoinsPieces ? kConfig.stored_n(kTraits) - piece.begin : piece.cols, args_.n - piece.col);
+  /// True if the piece is the first of its strip.
+  static constexpr bool begins_strip(const WgmmaPiece& piece) { return number_in_strip(piece) == 0; }
+  /// True if it is the last one, so that the strip can be stored.
+  static constexpr bool ends_strip(const WgmmaPiece& piece) {
+    return number_in_strip(piece) == kStripPieces - 1 || piece.begin + piece.cols >= kConfig.stored_n(kTraits);
+  }
+
+  /// Stores what lies inside D of the strip that ends with piece `last`. buffer_of(number) is the buffer of a piece.
+  template <class BufferOf>
+  HOTGEMM_DEVICE void store(const WgmmaPiece& last, const BufferOf& buffer_of) const {
+    const int pieces = number_in_strip(last) + 1, cols = (pieces - 1) * kPieceColumns + last.cols;
+    const auto in_strip = [&](int piece) { return buffer_of(last.number + 1 - pieces + piece); };
+    const Strip<decltype(in_strip)> strip{in_strip, pieces, cols, last.row, last.col + last.cols - cols};
+    const int rows = min_of(kConfig.transposed ? min_of(last.rows, kRows) : kRows, args_.m - strip.row);
+    const int end = min_of(cols, args_.n - strip.col);
     if (rows <= 0 || end <= 0) return;
-    const bool begins = !kJoinsPieces || piece.begin == 0;
 #pragma unroll(kHasFewRegisters ? 1 : kClasses)
-    for (int offset_class = 0; offset_class < kClasses; ++offset_class)
-      store_words(piece, left, offset_class, rows, begins, end);
-    const bool ends = end <= piece.cols;
-    if (kOdd ? begins || ends : end % 2 != 0) store_ends(piece, rows, begins, ends, end);
+    for (int number = 0; number < kClasses; ++number) store_words(strip, number, rows, end);
+    if (kOdd || end % 2 != 0) store_ends(strip, rows, end);
   }
 
  private:
-  /// The lanes that store one row.
-  static constexpr int row_lanes(int cols) { return cols > 32 ? 32 : cols > 16 ? 16 : 8; }
+  template <class BufferOf>
+  struct Strip {
+    const BufferOf& buffer;  // buffer(piece) is that of a piece, counted from 0
+    int pieces;
+    int cols;
+    int row;  // row and column of its first element in D
+    int col;
+  };
+  static constexpr int number_in_strip(const WgmmaPiece& piece) { return piece.begin / kPieceColumns % kStripPieces; }
+
+  // Loops have constant bounds: the compiler unrolls them before those around them, and an array whose index is no
+  // constant then goes to memory.
+  static constexpr int kLanes = kConfig.stored_n(kTraits) > 32   ? 32
+                                : kConfig.stored_n(kTraits) > 16 ? 16
+                                                                 : 8;  // of a row
+  static constexpr int kRowsAtOnce = kWarpSize / kLanes;
+  static constexpr int kStep = kClasses * kRowsAtOnce;
+  static constexpr int kBatch = max_of(4 / kStripPieces, 1);  // rows in flight before the first store
 
   /// Stores the words of a class of rows. All rows of a lane have the same offset.
-  HOTGEMM_DEVICE void store_words(const WgmmaPiece& piece, u32 left, int number, int rows, bool begins, int end) const {
-    constexpr int kBatch = 4;  // rows in flight before the first store
-    const int lanes = row_lanes(piece.cols), at_once = kWarpSize / lanes, step = kClasses * at_once;
-    const int first = number * at_once + lane_ / lanes, word = lane_ % lanes;
-    const u64 row = row_address(piece, first);
+  template <class Strip>
+  HOTGEMM_DEVICE void store_words(const Strip& strip, int number, int rows, int end) const {
+    const int first = number * kRowsAtOnce + lane_ / kLanes, word = lane_ % kLanes;
+    const u64 row = row_address(strip, first);
     const int offset = offset_of(row);
     u64 d = row + static_cast<u64>((2 * word - offset) * kElementBytes);
-    const u64 stride = static_cast<u64>(step * args_.ldd * kElementBytes);
-    const bool is_whole = (!begins || 2 * word >= offset) && 2 * word - offset + 2 <= end;
-    const int stored_rows = is_whole ? rows : 0;
-    const u32 high = in_buffer(piece.buffer, first, 2 * word);
-    u32 low = in_buffer(piece.buffer, first, 2 * max_of(word - offset, 0));
-    if (!begins && word < offset) low = in_buffer(left, first, kPieceColumns - 2);
-    const bool has_word = 2 * word < piece.cols;
+    const u64 stride = static_cast<u64>(kStep * args_.ldd * kElementBytes);
+    const u32 high = in_buffer(first, 2 * word), low = in_buffer(first, 2 * max_of(word - offset, 0));
+    const u32 left = in_buffer(first, kPieceColumns - 2);
+    // The word before a piece's first one is the last of the piece on its left.
+    const auto low_of = [&](int piece) {
+      return piece > 0 && word < offset ? strip.buffer(piece - 1) + left : strip.buffer(piece) + low;
+    };
+    const auto stored_rows = [&](int piece) {  // those of which the lane has a whole word
+      const int begin = piece * kPieceColumns + 2 * word - offset;
+      return begin >= 0 && begin + 2 <= end ? rows : 0;
+    };
 #pragma unroll
-    for (int i = 0; i < kRows / step; i += kBatch) {
-      u32 words[kBatch];
+    for (int i = 0; i < kRows / kStep; i += kBatch) {
+      u32 words[kBatch][kStripPieces];
 #pragma unroll
-      for (int j = 0; j < kBatch && i + j < kRows / step; ++j) {
-        const int down = (i + j) * step;
-        if (has_word) words[j] = ptx::ld_shared_b32(rows_below(low, down));
-        if (has_word && offset != 0)
-          words[j] = funnel(words[j], ptx::ld_shared_b32(rows_below(high, down)), kElementBits);
+      for (int j = 0; j < kBatch; ++j) {
+        const int down = (i + j) * kStep;
+#pragma unroll
+        for (int piece = 0; piece < kStripPieces; ++piece) {
+          if (down >= kRows || piece >= strip.pieces || piece * kPieceColumns + 2 * word >= strip.cols) continue;
+          words[j][piece] = ptx::ld_shared_b32(rows_below(low_of(piece), down));
+          if (offset != 0)
+            words[j][piece] =
+                funnel(words[j][piece], ptx::ld_shared_b32(rows_below(strip.buffer(piece) + high, down)), kElementBits);
+        }
       }
 #pragma unroll
-      for (int j = 0; j < kBatch && i + j < kRows / step; ++j) {
-        if (first + (i + j) * step < stored_rows) ptx::st_global_b32(d, words[j]);
+      for (int j = 0; j < kBatch; ++j) {
+#pragma unroll
+        for (int piece = 0; piece < kStripPieces; ++piece) {
+          if (piece < strip.pieces && first + (i + j) * kStep < stored_rows(piece))
+            ptx::st_global_b32(d + piece * kPieceColumns * kElementBytes, words[j][piece]);
+        }
         d += stride;
       }
     }
   }
 
   /// Stores the elements at both ends of the rows that share a word with elements outside. A lane has one end of a row.
-  HOTGEMM_DEVICE void store_ends(const WgmmaPiece& piece, int rows, bool begins, bool ends, int end) const {
+  template <class Strip>
+  HOTGEMM_DEVICE void store_ends(const Strip& strip, int rows, int end) const {
     const int row = lane_ % kRows;
     const bool is_right = lane_ >= kRows;
-    const u64 address = row_address(piece, row);
+    const u64 address = row_address(strip, row);
     const int offset = offset_of(address);
     const int col = is_right ? end - 1 : 0;
-    const bool is_alone = is_right ? ends && (end + offset) % 2 != 0 : begins && offset != 0;
+    const bool is_alone = is_right ? (end + offset) % 2 != 0 : offset != 0;
     if (row >= rows || !is_alone) return;
+    u32 buffer = strip.buffer(0);
+#pragma unroll
+    for (int piece = 1; piece < kStripPieces; ++piece) {
+      if (piece < strip.pieces && col >= piece * kPieceColumns) buffer = strip.buffer(piece);
+    }
     ptx::st_global_b16(address + static_cast<u64>(col * kElementBytes),
-                       ptx::ld_shared_b16(in_buffer(piece.buffer, row, col)));
+                       ptx::ld_shared_b16(buffer + in_buffer(row, col % kPieceColumns)));
   }
 
   /// The elements between the beginning of a word and that of the row.
   HOTGEMM_DEVICE static int offset_of(u64 row) { return kOdd ? static_cast<int>(row / kElementBytes % 2) : 0; }
-  HOTGEMM_DEVICE u64 row_address(const WgmmaPiece& piece, int row) const {
-    return args_.d + static_cast<u64>((piece.row + row) * args_.ldd + piece.col) * kElementBytes;
+  template <class Strip>
+  HOTGEMM_DEVICE u64 row_address(const Strip& strip, int row) const {
+    return args_.d + static_cast<u64>((strip.row + row) * args_.ldd + strip.col) * kElementBytes;
   }
-  HOTGEMM_DEVICE static u32 in_buffer(u32 buffer, int row, int col) {
+  /// The place of an element in the buffer of its piece.
+  HOTGEMM_DEVICE static u32 in_buffer(int row, int col) {
     constexpr int kRowBytes = WgmmaConfig::kStoreRowBytes;
-    return buffer + static_cast<u32>(swizzled_offset(row * kRowBytes + col * kElementBytes, kRowBytes));
+    return static_cast<u32>(swizzled_offset(row * kRowBytes + col * kElementBytes, kRowBytes));
   }
   /// The same column `rows` rows below. `rows` is a multiple of a power of two that is above the row's own number.
   HOTGEMM_DEVICE static u32 rows_below(u32 shared, int rows) {

@@ -145,16 +145,22 @@ struct WgmmaConfig {
     return {tile.slab_elements(), half > 0 && tile.k_major ? gcd(most, half) : most};
   }
 
-  // A warp stores 128 bytes of each of its 16 rows of D at a time, through two buffers, or one if two do not fit. If
-  // the config is transposed, a consumer stores 64 rows at a time, and its warps divide them among them.
+  // A warp stores a piece of D at a time: 128 bytes of each of 16 rows. If the config is transposed, a consumer stores
+  // 64 rows at a time, and its warps divide them among them.
   static constexpr int kStoreRows = 16;
   static constexpr int kStoreRowBytes = 128;
   static constexpr int kStoreBytes = kStoreRows * kStoreRowBytes;
   static constexpr int store_cols(const GemmTraits& t) { return kStoreRowBytes / size_bytes(t.element_d); }
+  /// The pieces beside each other that a warp stores, and all that it stores of a tile.
+  constexpr int row_pieces(const GemmTraits& t) const { return div_up(stored_n(t), store_cols(t)); }
+  constexpr int store_pieces(const GemmTraits& t) const { return div_up(consumer_m(), kWgmmaM) * row_pieces(t); }
+  /// The pieces beside each other that lanes store together, row by row, if rows of D begin at no multiple of 16 bytes.
+  constexpr int strip_pieces(const GemmTraits& t) const { return min_of(store_buffers(t), row_pieces(t)); }
+  /// Buffers for the pieces of a warp: for all of a tile if they fit, so that no warp waits for DRAM before it
+  /// multiplies again; else two, or one.
   constexpr int store_buffers(const GemmTraits& t) const {
-    const int with_two = smem_bytes(t, 2);
-    return with_two <= kMaxSmemBytes && blocks_per_sm * (with_two + kReservedSmemPerBlockBytes) <= kSmemPerSmBytes ? 2
-                                                                                                                   : 1;
+    const int all = store_pieces(t);
+    return all > 2 && !split_k && fits(t, all) ? all : fits(t, 2) ? 2 : 1;
   }
 
   // A producer has warps beside the one that copies. They bring the scales of blocks for a k-tile to a ring of slots:
@@ -261,6 +267,10 @@ struct WgmmaConfig {
   /// Blocks that divide k use the buffers for sums.
   constexpr int warp_store_bytes(const GemmTraits& t, int buffers) const {
     return split_k || !stores_directly(t) ? buffers * kStoreBytes : 0;
+  }
+  constexpr bool fits(const GemmTraits& t, int buffers) const {
+    const int bytes = smem_bytes(t, buffers);
+    return bytes <= kMaxSmemBytes && blocks_per_sm * (bytes + kReservedSmemPerBlockBytes) <= kSmemPerSmBytes;
   }
   constexpr int smem_bytes(const GemmTraits& t, int buffers) const {
     const int stored = consumers * store_warps() * warp_store_bytes(t, buffers);

@@ -467,6 +467,8 @@ MUTANTS = {
         "wgmma_sink.cuh", "cp_async_bulk_wait_group_read<kBuffers - 1>", "cp_async_bulk_wait_group_read<kBuffers>"),
     "wgmma_block_ends_before_its_stores": (
         "wgmma_sink.cuh", "drain() { ptx::cp_async_bulk_wait_group_read<0>(); }", "drain() {}"),
+    "wgmma_transposed_strips_downwards": (
+        "wgmma_transposed.cuh", "below(int number) { return kAlongRows ? number / kPiecesBeside", "below(int number) { return kAlongRows ? number % kPiecesBelow"),
     "wgmma_bulk_store_cut_within_a_chunk": (
         "wgmma_sink.cuh", "args_.n % kChunkElements == 0", "args_.n > 0"),
     "wgmma_c_not_waited_for": ("wgmma_staging.cuh", "    if constexpr (kVector > 1) ptx::cp_async_wait_group<0>();\n", ""),
@@ -477,7 +479,7 @@ MUTANTS = {
     "wgmma_two_matrices_from_one": (
         "wgmma_epilogue.cuh", "if (is_last(number)) return;", "return;"),
     "wgmma_matrix_requested_into_a_buffer_in_use": (
-        "wgmma_sink.cuh", "follows_itself = is_ahead || (piece.number == 0", "follows_itself = (piece.number == 0"),
+        "wgmma_sink.cuh", "cp_async_bulk_wait_group_read<max_of(kBuffers - 2, 0)>", "cp_async_bulk_wait_group_read<kBuffers - 1>"),
     "wgmma_matrix_of_the_piece_before": ("wgmma_epilogue.cuh", "piece(i + 1, row, col), true)", "piece(i, row, col), true)"),
     "wgmma_transposed_matrix_of_the_piece_before": (
         "wgmma_transposed.cuh", "piece(i + 1, row, col), true)", "piece(i, row, col), true)"),
@@ -491,16 +493,20 @@ MUTANTS = {
         "wgmma_staging.cuh", "col + at.col + e < args_.n;", "col + at.col + e <= args_.n;"),
     # ---- family wgmma: rows of D that begin at odd elements ----
     "wgmma_words_not_shifted": ("wgmma_words.cuh", "kElementBits = 8 * kElementBytes", "kElementBits = 0 * kElementBytes"),
-    "wgmma_word_before_the_tile_stored": ("wgmma_words.cuh", "(!begins || 2 * word >= offset) &&", "true &&"),
+    "wgmma_word_before_the_tile_stored": ("wgmma_words.cuh", "begin >= 0 && begin + 2 <= end", "begin + 2 <= end"),
     "wgmma_word_beyond_the_edge_stored": (
-        "wgmma_words.cuh", "2 * word - offset + 2 <= end;", "2 * word - offset + 1 <= end;"),
-    "wgmma_word_of_two_pieces_from_one": ("wgmma_words.cuh", "if (!begins && word < offset) low", "if (false) low"),
-    "wgmma_left_buffer_overwritten_too_early": ("wgmma_sink.cuh", "|| copies || kJoinsPieces)", "|| copies)"),
+        "wgmma_words.cuh", "begin + 2 <= end", "begin + 1 <= end"),
+    "wgmma_word_of_two_pieces_from_one": (
+        "wgmma_words.cuh", "strip.buffer(piece - 1) + left", "strip.buffer(piece) + left"),
+    "wgmma_strip_overwritten_while_it_is_stored": (
+        "wgmma_sink.cuh", "|| copies || (kJoinsPieces && Words::begins_strip(piece)))", "|| copies)"),
+    "wgmma_last_element_of_the_first_piece": (
+        "wgmma_words.cuh", "      if (piece < strip.pieces && col >= piece * kPieceColumns) buffer = strip.buffer(piece);\n", ""),
     "wgmma_last_element_left_out": ("wgmma_words.cuh", "(end + offset) % 2 != 0", "(end + offset) % 2 == 2"),
     "wgmma_words_of_rows_of_the_next_tile": (
-        "wgmma_words.cuh", "kConfig.transposed ? min_of(piece.rows, kRows) : kRows", "kRows"),
+        "wgmma_words.cuh", "kConfig.transposed ? min_of(last.rows, kRows) : kRows", "kRows"),
     "wgmma_words_of_rows_below_the_matrix": (
-        "wgmma_words.cuh", ", args_.m - piece.row);", ", args_.m - piece.row + 1);"),
+        "wgmma_words.cuh", ", args_.m - strip.row);", ", args_.m - strip.row + 1);"),
     # ---- family wgmma: transposed products ----
     "wgmma_operands_of_the_transposed_exchanged": (
         "wgmma.cuh", "kConfig.transposed ? first_b : first_a,", "first_a,"),

@@ -16,6 +16,7 @@ inline constexpr WgmmaConfig kWgmmaConfigs[] = {
     {.block_m = 64,  .block_n = 64, .block_k = 64,  .consumers = 1, .stages = 3},
     {.block_m = 128, .block_n = 48, .block_k = 64,  .consumers = 2, .stages = 2},
     {.block_m = 64,  .block_n = 64, .block_k = 128, .consumers = 2, .split_n = true, .stages = 2},
+    {.block_m = 64,  .block_n = 192, .block_k = 64, .consumers = 1, .stages = 2},
     {.block_m = 192, .block_n = 24, .block_k = 64,  .consumers = 3, .stages = 4},
     {.block_m = 64,  .block_n = 32, .block_k = 64,  .consumers = 2, .ping_pong = true, .stages = 3},
     {.block_m = 64,  .block_n = 16, .block_k = 64,  .consumers = 3, .ping_pong = true, .stages = 2, .cluster_m = 2},
