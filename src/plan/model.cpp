@@ -243,8 +243,9 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
   // Each operand comes from DRAM at least once. With few waves in flight, rows of tiles are read again.
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
   const double bytes = static_cast<double>(problem.batch) *
-                       (m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) +
-                        m * static_cast<double>(columns_of_d(asked)) * size_bytes(problem.types.d) * matrices);
+                           (m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) +
+                            m * static_cast<double>(columns_of_d(asked)) * size_bytes(problem.types.d) * matrices) +
+                       (wgmma != nullptr ? wgmma_incomplete_bytes(*wgmma, problem, model) : 0);
   const double dram_us = bytes / (device.dram_gbps * 0.85e3 * read_share(config)) + of_wgmma(wgmma_repeated_us);
   const double unhidden_us = unhidden_share(config, problem, device, resident) * std::min(sm_us, dram_us);
   const double merged_us = std::max(sm_us, dram_us) + unhidden_us + sum_us + kLaunchUs + of_wgmma(wgmma_beyond_us);
