@@ -63,7 +63,7 @@ class MatrixPieces {
 
  public:
   /// True if a piece is requested while the one before is computed, and the first one before the products of its tile:
-  /// nothing else hides the latency of global memory. This takes a second buffer.
+  /// nothing else hides the latency of global memory. This takes a second buffer, which is not of the same strip.
   static constexpr bool kAhead = kCount > 0 && Sink::kHasBufferAhead;
 
   /// Opens the piece, and begins to copy its first matrix. `is_ahead` is true if the piece before is not yet closed.
@@ -127,7 +127,7 @@ class WgmmaEpilogue {
   static constexpr int kSumColumns = kConfig.consumer_n();
   static constexpr int kColumns = kConfig.stored_n(kTraits);
   static constexpr int kPieceColumns = ResultSink::kPieceColumns;
-  static constexpr int kPieces = div_up(kColumns, kPieceColumns);
+  static constexpr int kPieces = kConfig.row_pieces(kTraits);
   static constexpr Gate kGate = kTraits.epilogue.gate;
   static constexpr int kHalf = kSumColumns / 4;  // of the sums of an accumulator
   static constexpr bool kCopies = kConfig.copies_matrices(kTraits);

@@ -48,7 +48,6 @@ class LaneSink {
   /// Waits until the warp may write to the piece's buffer. `copies` is true if copy follows, `is_ahead` if the piece in
   /// front is not closed.
   HOTGEMM_DEVICE void open(const WgmmaPiece& piece, bool copies, bool is_ahead) const {
-    static_cast<void>(piece);
     static_cast<void>(is_ahead);
     if (Staging::kBuffers == 1 || copies || (kJoinsPieces && Words::begins_strip(piece)))
       staging_.sync();  // the lanes have read the buffer
@@ -67,7 +66,7 @@ class LaneSink {
   /// Sends the piece to D, or the strip that it ends.
   HOTGEMM_DEVICE void close(const WgmmaPiece& piece) const {
     if (kJoinsPieces && !Words::ends_strip(piece)) return;
-    staging_.sync();  // the lanes have written the buffer, and have read the other one if there are two
+    staging_.sync();  // the lanes have written the buffers of the strip, and have read those of the one before
     if constexpr (kTraits.vec_d < 8) {
       staging_.store_words(piece);
     } else if (piece.row + WgmmaConfig::kStoreRows <= args_.m && piece.col + piece.cols <= args_.n &&
@@ -93,6 +92,7 @@ class BulkSink {
   static constexpr int kChunkElements = kChunkBytes / size_bytes(kTraits.element_d);
   static constexpr int kBoxRows = kConfig.d_box(kTraits).y;
   static constexpr int kPieces = kConfig.store_pieces(kTraits);
+  static_assert(kBuffers <= 2 || kBuffers == kPieces, "a tile ends within a round of buffers: see open");
 
  public:
   using Pairs = typename Staging::Pairs;

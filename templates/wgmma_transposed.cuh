@@ -105,7 +105,8 @@ class TransposedEpilogue {
   using Staging = TransposedStaging<kTraits, kConfig>;
   using Matrices = MatrixPieces<ResultSink, Op, true>;
   static constexpr int kInstructions = kConfig.instructions();
-  static constexpr int kPieces = kInstructions * Staging::kPiecesBelow;
+  static constexpr int kPieces = kConfig.store_pieces(kTraits);
+  static_assert(kPieces == kInstructions * Staging::kPiecesBelow);
 
  public:
   using Accumulator = WgmmaAccumulator<kTraits.accumulator, kConfig.instruction_n()>;

@@ -9,8 +9,9 @@
 //
 // Element 0 is alone at the left end of the strip, and element 63 at the right end.
 //
-// A warp stores pieces beside each other as one strip, row by row. DRAM takes sectors of 32 bytes: of a row in one go
-// only the sectors at both ends are incomplete, and of a row in pieces two of each piece (docs/notebook/ragged.md, 7).
+// A warp stores pieces beside each other as one strip, row by row. DRAM takes sectors of 32 bytes. A row that is stored
+// in one go has two incomplete ones; a row that is stored in pieces has two for each piece (docs/notebook/ragged.md,
+// 7).
 
 #include "funnel.cuh"
 #include "ptx/memory.hpp"
@@ -58,14 +59,14 @@ class WgmmaWords {
     const int end = min_of(cols, args_.n - strip.col);
     if (rows <= 0 || end <= 0) return;
 #pragma unroll(kHasFewRegisters ? 1 : kClasses)
-    for (int number = 0; number < kClasses; ++number) store_words(strip, number, rows, end);
+    for (int row_class = 0; row_class < kClasses; ++row_class) store_words(strip, row_class, rows, end);
     if (kOdd || end % 2 != 0) store_ends(strip, rows, end);
   }
 
  private:
   template <class BufferOf>
   struct Strip {
-    const BufferOf& buffer;  // buffer(piece) is that of a piece, counted from 0
+    const BufferOf& buffer_of;  // of a piece, counted from 0
     int pieces;
     int cols;
     int row;  // row and column of its first element in D
@@ -73,8 +74,6 @@ class WgmmaWords {
   };
   static constexpr int number_in_strip(const WgmmaPiece& piece) { return piece.begin / kPieceColumns % kStripPieces; }
 
-  // Loops have constant bounds: the compiler unrolls them before those around them, and an array whose index is no
-  // constant then goes to memory.
   static constexpr int kLanes = kConfig.stored_n(kTraits) > 32   ? 32
                                 : kConfig.stored_n(kTraits) > 16 ? 16
                                                                  : 8;  // of a row
@@ -83,9 +82,9 @@ class WgmmaWords {
   static constexpr int kBatch = max_of(4 / kStripPieces, 1);  // rows in flight before the first store
 
   /// Stores the words of a class of rows. All rows of a lane have the same offset.
-  template <class Strip>
-  HOTGEMM_DEVICE void store_words(const Strip& strip, int number, int rows, int end) const {
-    const int first = number * kRowsAtOnce + lane_ / kLanes, word = lane_ % kLanes;
+  template <class AnyStrip>
+  HOTGEMM_DEVICE void store_words(const AnyStrip& strip, int row_class, int rows, int end) const {
+    const int first = row_class * kRowsAtOnce + lane_ / kLanes, word = lane_ % kLanes;
     const u64 row = row_address(strip, first);
     const int offset = offset_of(row);
     u64 d = row + static_cast<u64>((2 * word - offset) * kElementBytes);
@@ -94,12 +93,14 @@ class WgmmaWords {
     const u32 left = in_buffer(first, kPieceColumns - 2);
     // The word before a piece's first one is the last of the piece on its left.
     const auto low_of = [&](int piece) {
-      return piece > 0 && word < offset ? strip.buffer(piece - 1) + left : strip.buffer(piece) + low;
+      return piece > 0 && word < offset ? strip.buffer_of(piece - 1) + left : strip.buffer_of(piece) + low;
     };
     const auto stored_rows = [&](int piece) {  // those of which the lane has a whole word
       const int begin = piece * kPieceColumns + 2 * word - offset;
       return begin >= 0 && begin + 2 <= end ? rows : 0;
     };
+    // All bounds are constants. The compiler unrolls inner loops first, and an array whose index is no constant then
+    // goes to memory.
 #pragma unroll
     for (int i = 0; i < kRows / kStep; i += kBatch) {
       u32 words[kBatch][kStripPieces];
@@ -111,8 +112,8 @@ class WgmmaWords {
           if (down >= kRows || piece >= strip.pieces || piece * kPieceColumns + 2 * word >= strip.cols) continue;
           words[j][piece] = ptx::ld_shared_b32(rows_below(low_of(piece), down));
           if (offset != 0)
-            words[j][piece] =
-                funnel(words[j][piece], ptx::ld_shared_b32(rows_below(strip.buffer(piece) + high, down)), kElementBits);
+            words[j][piece] = funnel(words[j][piece],
+                                     ptx::ld_shared_b32(rows_below(strip.buffer_of(piece) + high, down)), kElementBits);
         }
       }
 #pragma unroll
@@ -128,8 +129,8 @@ class WgmmaWords {
   }
 
   /// Stores the elements at both ends of the rows that share a word with elements outside. A lane has one end of a row.
-  template <class Strip>
-  HOTGEMM_DEVICE void store_ends(const Strip& strip, int rows, int end) const {
+  template <class AnyStrip>
+  HOTGEMM_DEVICE void store_ends(const AnyStrip& strip, int rows, int end) const {
     const int row = lane_ % kRows;
     const bool is_right = lane_ >= kRows;
     const u64 address = row_address(strip, row);
@@ -137,10 +138,10 @@ class WgmmaWords {
     const int col = is_right ? end - 1 : 0;
     const bool is_alone = is_right ? (end + offset) % 2 != 0 : offset != 0;
     if (row >= rows || !is_alone) return;
-    u32 buffer = strip.buffer(0);
+    u32 buffer = strip.buffer_of(0);
 #pragma unroll
     for (int piece = 1; piece < kStripPieces; ++piece) {
-      if (piece < strip.pieces && col >= piece * kPieceColumns) buffer = strip.buffer(piece);
+      if (piece < strip.pieces && col >= piece * kPieceColumns) buffer = strip.buffer_of(piece);
     }
     ptx::st_global_b16(address + static_cast<u64>(col * kElementBytes),
                        ptx::ld_shared_b16(buffer + in_buffer(row, col % kPieceColumns)));
@@ -148,8 +149,8 @@ class WgmmaWords {
 
   /// The elements between the beginning of a word and that of the row.
   HOTGEMM_DEVICE static int offset_of(u64 row) { return kOdd ? static_cast<int>(row / kElementBytes % 2) : 0; }
-  template <class Strip>
-  HOTGEMM_DEVICE u64 row_address(const Strip& strip, int row) const {
+  template <class AnyStrip>
+  HOTGEMM_DEVICE u64 row_address(const AnyStrip& strip, int row) const {
     return args_.d + static_cast<u64>((strip.row + row) * args_.ldd + strip.col) * kElementBytes;
   }
   /// The place of an element in the buffer of its piece.

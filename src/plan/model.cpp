@@ -222,6 +222,22 @@ SeenWorkload seen_by(const Workload& problem, const LaunchConfig& launch) {
           launch.repack_b != Repack::none};
 }
 
+/// Bytes that stand for what DRAM loses where rows of D begin at no multiple of 16 bytes: sectors at both ends of what
+/// is stored of a row in one go are incomplete. `wgmma` stores strips. Other stores, which were not measured, are taken
+/// to be of 128 bytes. `traits` are those with the epilogue.
+double incomplete_bytes(const KernelConfig& config, const SeenWorkload& problem, const GemmTraits& traits,
+                        const WgmmaModel& model) {
+  if (traits.vec_d * size_bytes(traits.element_d) >= kChunkBytes) return 0;
+  const auto* wgmma = std::get_if<WgmmaConfig>(&config);
+  const double columns = static_cast<double>(traits.epilogue.columns_of_d(problem.n));
+  double strips = columns * size_bytes(traits.element_d) / WgmmaConfig::kStoreRowBytes;
+  if (wgmma != nullptr && !wgmma->split_k && !wgmma->stores_directly(traits)) {
+    strips = columns / wgmma->stored_n(traits) * div_up(wgmma->row_pieces(traits), wgmma->strip_pieces(traits));
+  }
+  return static_cast<double>(problem.m) * static_cast<double>(problem.batch) * strips * model.strip_ends *
+         WgmmaConfig::kStoreRowBytes;
+}
+
 /// predict_us for a GPU on all of whose SMs the kernel runs, with at most `resident` blocks on each.
 double predict_us(const KernelConfig& config, const Workload& asked, const DeviceInfo& device, int resident,
                   const WgmmaModel& model) {
@@ -245,7 +261,7 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
   const double bytes = static_cast<double>(problem.batch) *
                            (m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) +
                             m * static_cast<double>(columns_of_d(asked)) * size_bytes(problem.types.d) * matrices) +
-                       (wgmma != nullptr ? wgmma_incomplete_bytes(*wgmma, problem, model) : 0);
+                       incomplete_bytes(config, problem, traits_of(asked, copies), model);
   const double dram_us = bytes / (device.dram_gbps * 0.85e3 * read_share(config)) + of_wgmma(wgmma_repeated_us);
   const double unhidden_us = unhidden_share(config, problem, device, resident) * std::min(sm_us, dram_us);
   const double merged_us = std::max(sm_us, dram_us) + unhidden_us + sum_us + kLaunchUs + of_wgmma(wgmma_beyond_us);

@@ -195,7 +195,7 @@ int deepest(WgmmaConfig config, const GemmTraits& traits) {
   return config.stages;
 }
 
-/// A number of stages below `deepest` that is worth a trial: it leaves room for a second buffer of D, or drops stages
+/// A number of stages below `deepest` that is worth a trial: it leaves room for more buffers of D, or drops stages
 /// that no problem fills.
 int shallower(int deepest) { return deepest > 6 ? deepest * 3 / 4 : deepest - 1; }
 

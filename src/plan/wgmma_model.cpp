@@ -262,14 +262,6 @@ double wgmma_repeated_us(const WgmmaConfig& c, const SeenWorkload& problem, cons
   return (repeated / model.repeated_bytes + lost / model.drift_bytes) / device.clock_mhz;
 }
 
-double wgmma_incomplete_bytes(const WgmmaConfig& c, const SeenWorkload& problem, const WgmmaModel& model) {
-  const GemmTraits t = traits_of(problem);
-  if (c.split_k || c.stores_directly(t) || t.vec_d * size_bytes(t.element_d) >= 16) return 0;
-  const double bytes = static_cast<double>(problem.m) * static_cast<double>(problem.n) *
-                       static_cast<double>(problem.batch) * size_bytes(problem.types.d);
-  return bytes * model.strip_ends / c.strip_pieces(t);
-}
-
 double wgmma_unmerged_us(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device,
                          const WgmmaModel& model) {
   if (!c.split_k) return 0;

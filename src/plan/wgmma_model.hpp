@@ -44,7 +44,7 @@ struct WgmmaModel {
   double store_bytes = 30;            ///< rate of storing D and loading C, by two warpgroups
   double narrow_store_bytes = 24;  ///< the same, if rows of D are not at multiples of 16 bytes, so that threads store
   double crossing_store = 0.8;     ///< extra cost of storing a row that crosses into another line, in rows that do not
-  double strip_ends = 2.1;         ///< cost for DRAM of both ends of a strip of such rows, in pieces of 128 bytes
+  double strip_ends = 2.1;         ///< cost for DRAM of both ends of a row that is stored in one go, in 128 bytes
   double epilogue_cycles = 80;     ///< from the last product to the first store
   double exchange_cycles = 400;    ///< the same, in addition, if the warps of a consumer exchange elements
   double matrix_cycles = 500;      ///< from the copies of a piece of another matrix than D to its use
@@ -144,10 +144,6 @@ double wgmma_reduce_us(const WgmmaConfig& config, const SeenWorkload& problem, c
 /// it was fitted, for operands that no neighbour reads, too. 0 for a config whose blocks do not divide k.
 double wgmma_repeated_us(const WgmmaConfig& config, const SeenWorkload& problem, const DeviceInfo& device,
                          const WgmmaModel& model = {});
-
-/// The bytes of D that DRAM writes, beside those of all elements, because sectors at both ends of the strips that lanes
-/// store are incomplete. 0 if rows of D begin at multiples of 16 bytes, and for other stores than by strips.
-double wgmma_incomplete_bytes(const WgmmaConfig& config, const SeenWorkload& problem, const WgmmaModel& model = {});
 
 /// The predicted microseconds for boxes beyond the edges of operands that L2 does not hold. They hold nothing, but take
 /// long where an operand lies along m or n. 0 for a config whose blocks do not divide k.

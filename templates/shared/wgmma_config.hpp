@@ -160,7 +160,7 @@ struct WgmmaConfig {
   /// multiplies again; else two, or one.
   constexpr int store_buffers(const GemmTraits& t) const {
     const int all = store_pieces(t);
-    return all > 2 && !split_k && fits(t, all) ? all : fits(t, 2) ? 2 : 1;
+    return all > 2 && !split_k && has_room_for(t, all) ? all : has_room_for(t, 2) ? 2 : 1;
   }
 
   // A producer has warps beside the one that copies. They bring the scales of blocks for a k-tile to a ring of slots:
@@ -193,9 +193,9 @@ struct WgmmaConfig {
     return has_byte_d(t) || (has_wide_d(t) && !stores_in_bulk(t));
   }
   /// True if the matrices of an epilogue come by way of the buffers of D, as C does, in coalesced copies. With a second
-  /// buffer the copies of the next piece are in flight meanwhile. Without one a warp waits for each piece, which
-  /// another consumer or nothing hides (docs/notebook/epilogues.md, 5 and 11); lanes that load wait less, but need
-  /// registers and, in a transposed config, load single elements.
+  /// buffer the copies of the next piece are in flight meanwhile, but of strips, which was not timed. Without one a
+  /// warp waits for each piece, which another consumer or nothing hides (docs/notebook/epilogues.md, 5 and 11); lanes
+  /// that load wait less, but need registers and, in a transposed config, load single elements.
   constexpr bool copies_matrices(const GemmTraits& t) const {
     if (split_k || stores_directly(t) || t.epilogue.gate == Gate::interleaved) return false;
     return store_buffers(t) > 1 || ping_pong || transposed || has_wide_d(t) ||
@@ -268,7 +268,7 @@ struct WgmmaConfig {
   constexpr int warp_store_bytes(const GemmTraits& t, int buffers) const {
     return split_k || !stores_directly(t) ? buffers * kStoreBytes : 0;
   }
-  constexpr bool fits(const GemmTraits& t, int buffers) const {
+  constexpr bool has_room_for(const GemmTraits& t, int buffers) const {
     const int bytes = smem_bytes(t, buffers);
     return bytes <= kMaxSmemBytes && blocks_per_sm * (bytes + kReservedSmemPerBlockBytes) <= kSmemPerSmBytes;
   }

@@ -43,8 +43,9 @@ constexpr GemmTraits kAlongK{.op_a = Op::t, .op_b = Op::n, .batched = true, .gro
 
 constexpr GemmTraits kRaggedD{.op_a = Op::n, .op_b = Op::t, .vec_d = 1};
 constexpr WgmmaConfig kTwoStrips{.block_m = 64, .block_n = 256, .block_k = 64, .consumers = 1, .stages = 5};
+constexpr WgmmaConfig kShortStrip{.block_m = 128, .block_n = 192, .block_k = 64, .consumers = 1, .stages = 5};
 constexpr WgmmaConfig kTransposedStrips{.block_m = 72, .block_n = 128, .block_k = 64, .consumers = 1, .stages = 2, .transposed = true};
-static_assert(kTwoStrips.store_buffers(kRaggedD) == 2 && kTransposedStrips.store_buffers(kRaggedD) == 4);
+static_assert(kTwoStrips.store_buffers(kRaggedD) == 2 && kShortStrip.store_buffers(kRaggedD) == 2 && kTransposedStrips.store_buffers(kRaggedD) == 4);
 
 constexpr GemmTraits kHalves{.op_a = Op::n, .op_b = Op::t, .epilogue = {.bias = Bias::per_column, .activation = Activation::relu, .gate = Gate::halves}};
 constexpr GemmTraits kHalvesOfRows{.op_a = Op::n, .op_b = Op::n, .epilogue = {.activation = Activation::relu, .gate = Gate::halves}};
@@ -109,6 +110,7 @@ const GemmKernel kKernels[] = {
     kernel<kKMajor, kSplitWide>(),
     kernel<kKMajor, kWidePart>(),
     kernel<kRaggedD, kTwoStrips>(),
+    kernel<kRaggedD, kShortStrip>(),
     kernel<kRaggedD, kTransposedStrips>(),
     kernel<kRagged, kLoads>(),
     kernel<kRaggedB, kLoads>(),

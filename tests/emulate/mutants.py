@@ -457,7 +457,7 @@ MUTANTS = {
     # ---- family wgmma: epilogue ----
     "wgmma_no_barrier_before_store": (
         "wgmma_sink.cuh",
-        "    staging_.sync();  // the lanes have written the buffer, and have read the other one if there are two\n", ""),
+        "    staging_.sync();  // the lanes have written the buffers of the strip, and have read those of the one before\n", ""),
     "wgmma_no_barrier_before_bulk_store": (
         "wgmma_sink.cuh", "    staging_.sync();  // the lanes have written the buffer\n", ""),
     "wgmma_no_barrier_before_stage": (
@@ -497,11 +497,13 @@ MUTANTS = {
     "wgmma_word_beyond_the_edge_stored": (
         "wgmma_words.cuh", "begin + 2 <= end", "begin + 1 <= end"),
     "wgmma_word_of_two_pieces_from_one": (
-        "wgmma_words.cuh", "strip.buffer(piece - 1) + left", "strip.buffer(piece) + left"),
+        "wgmma_words.cuh", "strip.buffer_of(piece - 1) + left", "strip.buffer_of(piece) + left"),
     "wgmma_strip_overwritten_while_it_is_stored": (
         "wgmma_sink.cuh", "|| copies || (kJoinsPieces && Words::begins_strip(piece)))", "|| copies)"),
+    "wgmma_short_strip_not_stored": (
+        "wgmma_words.cuh", " || piece.begin + piece.cols >= kConfig.stored_n(kTraits)", ""),
     "wgmma_last_element_of_the_first_piece": (
-        "wgmma_words.cuh", "      if (piece < strip.pieces && col >= piece * kPieceColumns) buffer = strip.buffer(piece);\n", ""),
+        "wgmma_words.cuh", "      if (piece < strip.pieces && col >= piece * kPieceColumns) buffer = strip.buffer_of(piece);\n", ""),
     "wgmma_last_element_left_out": ("wgmma_words.cuh", "(end + offset) % 2 != 0", "(end + offset) % 2 == 2"),
     "wgmma_words_of_rows_of_the_next_tile": (
         "wgmma_words.cuh", "kConfig.transposed ? min_of(last.rows, kRows) : kRows", "kRows"),

@@ -115,10 +115,11 @@ TEST_F(WgmmaOnGpu, IsExactOnRaggedShapes) {
 }
 
 TEST_F(WgmmaOnGpu, StoresToRowsOfAnyAlignment) {
-  for (const int vec_d : {1, 2, 4}) {
-    const GemmTraits traits{.reads_c = true, .vec_d = vec_d};
+  for (const auto& [vec_d, reads_c] :
+       {std::pair(1, true), std::pair(2, true), std::pair(4, true), std::pair(1, false), std::pair(2, false)}) {
+    const GemmTraits traits{.reads_c = reads_c, .vec_d = vec_d};
     for (const WgmmaKernel& kernel : kernels(traits)) {
-      GemmCase c{.problem = {.m = 131, .n = 203, .k = 72}, .alpha = 2, .beta = -1};
+      GemmCase c{.problem = {.m = 131, .n = 203, .k = 72}, .alpha = 2, .beta = reads_c ? -1.f : 0.f};
       c.set_tight_ld(8);
       c.ldc += vec_d;
       c.ldd += vec_d;

@@ -106,6 +106,23 @@ TEST(WgmmaModel, PiecesOfDThatCrossIntoAnotherLineTakeLonger) {
   EXPECT_GT(crossing, 1.05 * us("wgmma_m128_n192_k64_c2_sn0_pp1_o0_s5_cm1_cn1_b1"));
 }
 
+// 1023×1023×64 nt, a batch of 32 whose operands are aligned: 30.9 µs by strips of four pieces, 37.7 by strips of two,
+// and 36.4 of three in other tiles (docs/notebook/ragged.md, 7).
+TEST(WgmmaModel, RowsOfDInShortStripsTakeLonger) {
+  const auto us = [](const char* config, const char* problem) {
+    return predict_us(*parse_config(config), parse_workload(problem), h200());
+  };
+  const char* const four = "wgmma_m128_n256_k64_c2_sn0_pp0_o0_s3_cm1_cn1_b1";
+  const char* const two = "wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1";
+  const char* const ragged = "1023 1023 64 nt f16 batch=32 align=16,16,2";
+  EXPECT_NEAR(us(four, ragged), 30.9, 3);
+  EXPECT_NEAR(us(two, ragged), 37.7, 4);
+  EXPECT_NEAR(us("wgmma_m192_n192_k64_c3_sn0_pp0_o0_s3_cm1_cn1_b1", ragged), 36.4, 4);
+  EXPECT_GT(us("mma_m96_n128_k32_wm2_wn2_s3_x1_f1_e1_b1", ragged), us(four, ragged));
+  const char* const aligned = "1024 1024 64 nt f16 batch=32";
+  EXPECT_NEAR(us(four, aligned), us(two, aligned), 0.1);
+}
+
 // 11×3328×3712 tt, A copied: 16.1 and 13.6 µs by tiles of 32 and 64 columns, 19.7 by blocks of 128 rows that divide k
 // (docs/notebook/search.md, 22).
 TEST(WgmmaModel, RowsOfANarrowOperandTakeLongerTheMoreBlocksReadThem) {
