@@ -63,7 +63,7 @@ class MatrixPieces {
 
  public:
   /// True if a piece is requested while the one before is computed, and the first one before the products of its tile:
-  /// nothing else hides the latency of global memory. This takes a second buffer, which is not of the same strip.
+  /// nothing else hides the latency of global memory. This takes a second buffer outside of the strip.
   static constexpr bool kAhead = kCount > 0 && Sink::kHasBufferAhead;
 
   /// Opens the piece, and begins to copy its first matrix. `is_ahead` is true if the piece before is not yet closed.

@@ -21,7 +21,7 @@ class LaneSink {
   using Staging = typename StagingOf<kTraits, kConfig>::Type;
   using Words = WgmmaWords<kTraits, kConfig>;
   /// True if pieces beside each other are stored together.
-  static constexpr bool kJoinsPieces = kTraits.vec_d < 8 && Words::kStripPieces > 1;
+  static constexpr bool kJoinsPieces = !WgmmaConfig::has_aligned_d(kTraits) && Words::kStripPieces > 1;
 
  public:
   using Pairs = typename Staging::Pairs;
@@ -67,7 +67,7 @@ class LaneSink {
   HOTGEMM_DEVICE void close(const WgmmaPiece& piece) const {
     if (kJoinsPieces && !Words::ends_strip(piece)) return;
     staging_.sync();  // the lanes have written the buffers of the strip, and have read those of the one before
-    if constexpr (kTraits.vec_d < 8) {
+    if constexpr (!WgmmaConfig::has_aligned_d(kTraits)) {
       staging_.store_words(piece);
     } else if (piece.row + WgmmaConfig::kStoreRows <= args_.m && piece.col + piece.cols <= args_.n &&
                (!kConfig.transposed || piece.rows >= WgmmaConfig::kStoreRows)) {
@@ -111,9 +111,9 @@ class BulkSink {
   HOTGEMM_DEVICE u32 buffer(int number) const { return staging_.buffer(number); }
   HOTGEMM_DEVICE void open(const WgmmaPiece& piece, bool copies, bool is_ahead) const {
     static_cast<void>(copies);
-    // This buffer was last used kBuffers pieces ago, so that the stores of all pieces since may go on. The exception is
-    // the first piece of a tile if tiles end within a round of buffers: the previous tile ended with the same one.
-    // Before the piece in front is closed, its store is not yet among them.
+    // The buffer was last used kBuffers pieces ago. The stores of all pieces since then may go on. The piece in front
+    // is not among them before it is closed. If kBuffers does not divide the pieces of a tile, the previous tile ended
+    // with the buffer that this tile begins with.
     const bool follows_itself = piece.number == 0 && kPieces % kBuffers != 0;
     if (staging_.lane() == 0 && follows_itself) ptx::cp_async_bulk_wait_group_read<0>();
     if (staging_.lane() == 0 && !follows_itself && is_ahead)

@@ -40,7 +40,7 @@ class TransposedStaging : public WgmmaStaging<kTraits, kConfig> {
   /// The numbers of pieces below and beside each other. Pieces that are stored as a strip follow each other.
   static constexpr int kPiecesBelow = div_up(kConfig.consumer_m(), kRowsAtOnce);
   static constexpr int kPiecesBeside = kConfig.instructions();
-  static constexpr bool kAlongRows = kTraits.vec_d < 8;
+  static constexpr bool kAlongRows = !WgmmaConfig::has_aligned_d(kTraits);
   static constexpr int below(int number) { return kAlongRows ? number / kPiecesBeside : number % kPiecesBelow; }
   static constexpr int beside(int number) { return kAlongRows ? number % kPiecesBeside : number / kPiecesBelow; }
   /// The rows of piece `number` that the warps of the consumer have together.
@@ -165,8 +165,9 @@ class TransposedEpilogue {
     Matrices matrices(sink_, source_, args_, piece);
     request_next();
     const int rows = Staging::rows(piece.number);
-    // Where neighbouring pieces have different accumulators, the bound is a constant: the compiler unrolls this loop
-    // before the one around it, and accumulators whose index is no constant go to memory.
+    // The compiler unrolls this loop before the one around it. If its bound depends on that one, strips use
+    // accumulators by an index that is not constant, and the compiler puts them in memory. So strips have a fixed
+    // bound.
     const int groups = Staging::kAlongRows ? Staging::kRowsAtOnce / 16 : div_up(rows, 16);
 #pragma unroll
     for (int group = 0; group < groups; ++group) {

@@ -227,7 +227,7 @@ SeenWorkload seen_by(const Workload& problem, const LaunchConfig& launch) {
 /// to be of 128 bytes. `traits` are those with the epilogue.
 double incomplete_bytes(const KernelConfig& config, const SeenWorkload& problem, const GemmTraits& traits,
                         const WgmmaModel& model) {
-  if (traits.vec_d * size_bytes(traits.element_d) >= kChunkBytes) return 0;
+  if (WgmmaConfig::has_aligned_d(traits)) return 0;
   const auto* wgmma = std::get_if<WgmmaConfig>(&config);
   const double columns = static_cast<double>(traits.epilogue.columns_of_d(problem.n));
   double strips = columns * size_bytes(traits.element_d) / WgmmaConfig::kStoreRowBytes;

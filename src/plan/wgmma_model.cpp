@@ -188,9 +188,9 @@ double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue
   const double copies = c.copies_matrices(with_epilogue(t, epilogue)) ? work.matrices_read : 0;
   const double pieces =
       static_cast<double>(c.consumer_m()) / kWgmmaM * ceil_div(epilogue.columns_of_d(c.consumer_n()), c.store_cols(t));
-  const bool is_narrow = t.vec_d * size_bytes(t.element_d) < 16;
-  const double rate = is_narrow ? model.narrow_store_bytes
-                                : model.store_bytes / (1 + model.crossing_store * crossing_share(c, t, epilogue));
+  const double rate = !c.has_aligned_d(t)
+                          ? model.narrow_store_bytes
+                          : model.store_bytes / (1 + model.crossing_store * crossing_share(c, t, epilogue));
   return bytes / (rate * share) + elements * work.instructions / slots + copies * pieces * model.matrix_cycles +
          model.epilogue_cycles + (c.transposed ? model.exchange_cycles : 0);
 }

@@ -182,10 +182,11 @@ struct WgmmaConfig {
   /// part the lanes store D, which takes less time from the first element to the last.
   constexpr bool stores_in_bulk(const GemmTraits& t) const {
     if (has_wide_d(t) && t.epilogue.gate == Gate::interleaved) return false;  // lanes have single elements
-    return !split_k && !(transposed && has_wide_d(t)) && !has_byte_d(t) &&
-           t.vec_d * size_bytes(t.element_d) == kChunkBytes &&
+    return !split_k && !(transposed && has_wide_d(t)) && !has_byte_d(t) && has_aligned_d(t) &&
            t.epilogue.columns_of_d(instruction_n()) >= store_cols(t);
   }
+  /// True if rows of D begin at multiples of 16 bytes.
+  static constexpr bool has_aligned_d(const GemmTraits& t) { return t.vec_d * size_bytes(t.element_d) == kChunkBytes; }
   static constexpr bool has_wide_d(const GemmTraits& t) { return size_bytes(t.element_d) == 4; }
   static constexpr bool has_byte_d(const GemmTraits& t) { return size_bytes(t.element_d) == 1; }
   /// True if lanes store D right from their registers, without buffers: four of them have 32 bytes of a row.
@@ -193,9 +194,10 @@ struct WgmmaConfig {
     return has_byte_d(t) || (has_wide_d(t) && !stores_in_bulk(t));
   }
   /// True if the matrices of an epilogue come by way of the buffers of D, as C does, in coalesced copies. With a second
-  /// buffer the copies of the next piece are in flight meanwhile, but of strips, which was not timed. Without one a
-  /// warp waits for each piece, which another consumer or nothing hides (docs/notebook/epilogues.md, 5 and 11); lanes
-  /// that load wait less, but need registers and, in a transposed config, load single elements.
+  /// buffer the copies of the next piece are in flight meanwhile. Strips use all buffers, so their pieces wait; that
+  /// was not timed. Without a second buffer a warp waits for each piece, which another consumer or nothing hides
+  /// (docs/notebook/epilogues.md, 5 and 11); lanes that load wait less, but need registers and, in a transposed config,
+  /// load single elements.
   constexpr bool copies_matrices(const GemmTraits& t) const {
     if (split_k || stores_directly(t) || t.epilogue.gate == Gate::interleaved) return false;
     return store_buffers(t) > 1 || ping_pong || transposed || has_wide_d(t) ||
