@@ -28,6 +28,7 @@
 #include "ptx/wgmma.hpp"
 #include "wgmma_cursor.cuh"
 #include "wgmma_parts.cuh"
+#include "wgmma_products.cuh"
 #include "wgmma_scale_ring.cuh"
 
 namespace hotgemm {
@@ -39,10 +40,8 @@ class WgmmaGemm {
   static constexpr WgmmaTile kTileB = kConfig.b_tile(kTraits);
   static constexpr int kStages = kConfig.stages;
   static constexpr u32 kStageBytes = kConfig.stage_bytes(kTraits);
-  static constexpr WgmmaTile kRowTile = kConfig.row_tile(kTraits);        // an instruction reads 64 rows of this tile,
-  static constexpr WgmmaTile kColumnTile = kConfig.column_tile(kTraits);  // and the consumer's whole part of this one
-  static constexpr int kInstructions = kConfig.instructions();            // per k-step
-  static constexpr int kKSteps = kTileA.k_steps(), kCluster = kConfig.cluster();
+  static constexpr int kInstructions = kConfig.instructions();  // per k-step
+  static constexpr int kCluster = kConfig.cluster();
 
   // One thread of each warp arrives at the end of a turn. A warp may be ahead of another by all products of a k-tile.
   // With one thread for a warpgroup, a turn could begin before the last warp has seen the start of the one before.
@@ -53,6 +52,10 @@ class WgmmaGemm {
   static constexpr bool kCopies = !LoadA::kByThreads || !LoadB::kByThreads;  // the copy engine loads an operand
   using Cursor = StageCursor<kStages>;
   using Scales = ScaleRing<kTraits, kConfig>;
+  using Products = typename ProductsOf<Instruction, kTraits, kConfig>::Type;
+  /// The threads of which one releases a stage: all of a consumer, whose products end together; or those of a warp, if
+  /// lanes read the stage themselves.
+  static constexpr int kReleasers = kConfig.loads_rows(kTraits) ? kWarpSize : kWarpgroupThreads;
   using ReadCursor = ConsumerCursor<kStages, Scales::kSlots>;
   using Epilogue = typename Parts::Epilogue;
   using Accumulator = typename Epilogue::Accumulator;
@@ -121,7 +124,7 @@ class WgmmaGemm {
   HOTGEMM_DEVICE void make_barriers() const {
     for (u32 stage = 0; stage < kStages; ++stage) {
       ptx::mbarrier_init(full(stage), kConfig.loader_warps() + (kCopies ? 1 : 0));
-      ptx::mbarrier_init(empty(stage), kConfig.readers() * kCluster);
+      ptx::mbarrier_init(empty(stage), kConfig.readers() * kCluster * (kWarpgroupThreads / kReleasers));
     }
     if constexpr (kConfig.ping_pong) {
       for (u32 consumer = 0; consumer < kConfig.consumers; ++consumer)
@@ -316,11 +319,8 @@ class WgmmaGemm {
   /// late. With `promote` they end before the next, and another consumer keeps the tensor cores busy meanwhile.
   HOTGEMM_DEVICE void multiply(Accumulator (&accumulators)[kInstructions], ReadCursor& cursor, int consumer,
                                const Item& item) const {
-    const u64 first_a =
-        kTileA.descriptor(shared_) + descriptor_step(kTileA.offset_bytes(kConfig.first_row(consumer), 0));
-    const u64 first_b = kTileB.descriptor(shared_ + kTileA.bytes()) +
-                        descriptor_step(kTileB.offset_bytes(kConfig.first_col(consumer), 0));
-    const u64 first_row = kConfig.transposed ? first_b : first_a, first_column = kConfig.transposed ? first_a : first_b;
+    Products products(shared_, consumer, thread_ % kWarpgroupThreads);
+    products.begin(accumulators, item.k_tiles > 0);
     // True in the first warp. Two measures keep the compiler from serialising the products: all lanes of the warp take
     // the same branches, and `pin` hides that the accumulators are zeros.
     const bool is_producer =
@@ -348,33 +348,25 @@ class WgmmaGemm {
     Cursor previous;
     for (int tile = 0; tile < item.k_tiles; ++tile) {
       await(full(cursor.stage), cursor.parity);
-      const u64 stage = descriptor_step(kStageBytes) * cursor.stage;
-      ptx::wgmma_fence();
       if constexpr (kConfig.promote) {
-        add_k_tile(accumulators, part, promotion, first_row + stage, first_column + stage, cursor);
+        add_k_tile(accumulators, part, promotion, products, cursor);
+        products.meet();
         give_back(cursor, tile);
         cursor.advance();
         continue;
       }
-#pragma unroll
-      for (int step = 0; step < kKSteps; ++step) {
-#pragma unroll
-        for (int i = 0; i < kInstructions; ++i) {
-          Instruction::mma_async(
-              accumulators[i].d, first_row + stage + descriptor_step(kRowTile.offset_bytes(i * kWgmmaM, step)),
-              first_column + stage + descriptor_step(kColumnTile.offset_bytes(0, step)), tile > 0 || step > 0);
-        }
-      }
-      ptx::wgmma_commit_group();
-      ptx::wgmma_wait_group<1>();
+      products.begin_k_tile(accumulators, cursor.stage, tile > 0);
       if (tile > 0) give_back(previous, tile - 1);
+      products.continue_k_tile(accumulators, cursor.stage, tile > 0);
       previous = cursor;
       cursor.advance();
     }
     if constexpr (kConfig.ping_pong) end_turn(consumer, item);
     ptx::wgmma_wait_group<0>();
     pin(accumulators);
+    products.meet();
     if (!kConfig.promote && item.k_tiles > 0 && is_given_back(item, item.k_tiles - 1)) release(previous.stage);
+    products.finish(accumulators);
     // The block has received all that its neighbours send: their copies, because all its stages were full, and their
     // arrivals, because it waited for these before its own last copies.
     if constexpr (kCluster > 1 && kConfig.one_tile) ptx::barrier_cluster_arrive_relaxed();
@@ -382,17 +374,11 @@ class WgmmaGemm {
 
   /// Adds the products of a k-tile, of which tensor cores keep few bits, to the accumulators. Overwrites `part`.
   HOTGEMM_DEVICE void add_k_tile(Accumulator (&accumulators)[kInstructions], Accumulator& part,
-                                 typename Parts::Promotion& promotion, u64 rows, u64 columns,
+                                 typename Parts::Promotion& promotion, Products& products,
                                  const ReadCursor& cursor) const {
 #pragma unroll
     for (int i = 0; i < kInstructions; ++i) {
-      if (i > 0) ptx::wgmma_fence();  // the additions have read `part`
-#pragma unroll
-      for (int step = 0; step < kKSteps; ++step) {
-        Instruction::mma_async(part.d, rows + descriptor_step(kRowTile.offset_bytes(i * kWgmmaM, step)),
-                               columns + descriptor_step(kColumnTile.offset_bytes(0, step)), step > 0);
-      }
-      ptx::wgmma_commit_group();
+      products.multiply_part(part, i, cursor.stage);
       if (i == 0) scales().await(cursor);
       promotion.prepare(i, scales().address(cursor));
       if (i == kInstructions - 1) scales().release(cursor, thread_);
@@ -408,9 +394,9 @@ class WgmmaGemm {
     return !kConfig.one_tile || tile + kStages < item.k_tiles;
   }
 
-  /// Releases a stage for this warpgroup: one thread arrives at the barrier of each block that copies into it.
+  /// Releases a stage for its readers: one thread arrives at the barrier of each block that copies into it.
   HOTGEMM_DEVICE void release(u32 stage) const {
-    const u32 block = static_cast<u32>(thread_ % kWarpgroupThreads);
+    const u32 block = static_cast<u32>(thread_ % kReleasers);
     if constexpr (kCluster == 1) {
       if (block == 0) ptx::mbarrier_arrive(empty(stage));
     } else {

@@ -26,8 +26,6 @@ HOTGEMM_DEVICE void prefetch_share(u64 operand, u32 bytes) {
   if (share.count > 0) ptx::cp_async_bulk_prefetch_l2(operand + share.first, share.count);
 }
 
-enum class Operand { a, b };
-
 /// How the copy engine finds the matrix of a product: there is one, it has a number, or it has an address.
 enum class Matrices { one, numbered, addressed };
 

@@ -7,9 +7,6 @@
 
 namespace hotgemm {
 
-/// A factor of the product.
-enum class Operand : unsigned char { a, b };
-
 /// The device memory of a prepacked operand, and the leading dimension with which it is passed.
 ///
 /// A prepacked operand is a copy of the matrix as stored, made by Context::pack, whose rows begin at multiples of 16

@@ -146,11 +146,12 @@ bool loads_by_threads(const KernelConfig& config) {
   return std::visit(loads, config);
 }
 
-OperandForm operand_form(const KernelConfig& config, DType element) {
+OperandForm operand_form(const KernelConfig& config, DType element, Operand operand) {
   const auto form = [&](const auto& c) -> OperandForm {
     OperandForm needed;
     if constexpr (requires { c.operand_alignment(element); }) needed.alignment = c.operand_alignment(element);
-    if constexpr (requires { c.needs_k_major(element); }) needed.is_k_major = c.needs_k_major(element);
+    if constexpr (requires { c.needs_k_major(element, operand); })
+      needed.is_k_major = c.needs_k_major(element, operand);
     return needed;
   };
   return std::visit(form, config);
@@ -175,7 +176,7 @@ bool is_legal(const LaunchConfig& launch, const KernelConfig& config) {
   if (launch.programmatic && !family_of(config).waits_for_predecessor) return false;
   if (launch.splits > 1 && !splits_k(config)) return false;
   constexpr auto kSomeWord = DType::s8;
-  return operand_form(config, kSomeWord).alignment > 1 || !repacks(launch);
+  return operand_form(config, kSomeWord, Operand::a).alignment > 1 || !repacks(launch);
 }
 
 }  // namespace hotgemm

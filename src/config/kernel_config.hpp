@@ -31,7 +31,7 @@ struct OperandForm {
   bool is_k_major = false;  ///< k must be contiguous
 };
 /// The form for elements that are multiplied as `element`.
-OperandForm operand_form(const KernelConfig& config, DType element);
+OperandForm operand_form(const KernelConfig& config, DType element, Operand operand);
 int smem_bytes(const KernelConfig& config, const GemmTraits& traits);
 bool is_legal(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch);
 

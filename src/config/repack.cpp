@@ -27,13 +27,13 @@ bool can_copy(const Problem& problem) {
 LaunchConfig with_repacks(LaunchConfig launch, const KernelConfig& config, const Workload& problem) {
   launch.repack_a = launch.repack_b = Repack::none;
   if (!can_copy(problem)) return launch;
-  const auto way = [&](DType element, bool is_k_major, int align) {
-    const OperandForm form = operand_form(config, multiplied_type(element, problem.types.compute));
+  const auto way = [&](Operand operand, DType element, bool is_k_major, int align) {
+    const OperandForm form = operand_form(config, multiplied_type(element, problem.types.compute), operand);
     if (form.is_k_major && !is_k_major) return Repack::transposed;
     return align < form.alignment ? Repack::aligned : Repack::none;
   };
-  launch.repack_a = way(problem.types.a, problem.op_a == Op::n, problem.hints.align_a);
-  launch.repack_b = way(problem.types.b, problem.op_b == Op::t, problem.hints.align_b);
+  launch.repack_a = way(Operand::a, problem.types.a, problem.op_a == Op::n, problem.hints.align_a);
+  launch.repack_b = way(Operand::b, problem.types.b, problem.op_b == Op::t, problem.hints.align_b);
   return launch;
 }
 

@@ -10,9 +10,12 @@
 namespace hotgemm {
 namespace {
 
+constexpr int kRegistersOfA = 4;
+
 bool exists(const WgmmaInstruction& i) {
   if (i.n < 8 || i.n > 256 || i.n % 8 != 0) return false;
   const bool is_k_major = i.a_is_k_major && i.b_is_k_major, has_one_type = i.element == i.element_b;
+  if (i.a_in_registers && size_bytes(i.element) == 2) return false;  // there is one, which no kernel needs
   switch (i.element) {
     case DType::f16: return has_one_type && (i.accumulator == DType::f32 || i.accumulator == DType::f16);
     case DType::bf16: return has_one_type && i.accumulator == DType::f32;
@@ -52,17 +55,23 @@ std::string wgmma_text(const WgmmaInstruction& i, const std::string& name) {
     constraints += fmt::format("{}\"+{}\"(d[{}])", r == 0 ? "" : ", ", is_f32 ? "f" : "r", r);
   }
   std::string text = "struct " + name + " {\n";
-  text += fmt::format(
-      "  static HOTGEMM_DEVICE void mma_async({} (&d)[{}], hotgemm::u64 a, hotgemm::u64 b, bool accumulate) {{\n",
-      is_f32 ? "float" : "hotgemm::u32", registers);
-  text += fmt::format("    HOTGEMM_PTX(\"{{ .reg .pred p; setp.ne.b32 p, %{}, 0; \"\n", registers + 2);
+  const int of_a = i.a_in_registers ? kRegistersOfA : 1;
+  text += fmt::format("  static HOTGEMM_DEVICE void mma_async({} (&d)[{}], {}, hotgemm::u64 b, bool accumulate) {{\n",
+                      is_f32 ? "float" : "hotgemm::u32", registers,
+                      i.a_in_registers ? fmt::format("const hotgemm::u32 (&a)[{}]", of_a) : "hotgemm::u64 a");
+  text += fmt::format("    HOTGEMM_PTX(\"{{ .reg .pred p; setp.ne.b32 p, %{}, 0; \"\n", registers + of_a + 1);
   text += fmt::format("                \"wgmma.mma_async.sync.aligned.m64n{}k{}.{}.{}.{} \"\n", i.n,
                       kWgmmaKBytes / size_bytes(i.element), to_string(i.accumulator), to_string(i.element),
                       to_string(i.element_b));
   text += fmt::format("                \"{{{}}}, \"\n", list);
-  text += fmt::format("                \"%{}, %{}, {}; }}\"\n", registers, registers + 1, last_operands(i));
+  std::string a = fmt::format("%{}", registers), inputs = "\"l\"(a)";
+  if (i.a_in_registers) {
+    a = fmt::format("{{%{}, %{}, %{}, %{}}}", registers, registers + 1, registers + 2, registers + 3);
+    inputs = "\"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3])";
+  }
+  text += fmt::format("                \"{}, %{}, {}; }}\"\n", a, registers + of_a, last_operands(i));
   text += fmt::format("                : {}\n", constraints);
-  text += "                : \"l\"(a), \"l\"(b), \"r\"(static_cast<int>(accumulate)));\n  }\n};\n";
+  text += fmt::format("                : {}, \"l\"(b), \"r\"(static_cast<int>(accumulate)));\n  }}\n}};\n", inputs);
   return text;
 }
 

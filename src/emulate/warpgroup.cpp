@@ -156,9 +156,7 @@ void Warpgroup::multiply(const Warp& warp, const std::array<void*, kLanes>& oper
   WarpState& state = state_of(thread);
   const auto& first = *static_cast<const WgmmaOperands*>(operands.front());
   for (std::size_t lane = 1; lane < kLanes; ++lane) {
-    WgmmaOperands same = *static_cast<const WgmmaOperands*>(operands[lane]);
-    same.accumulators = first.accumulators;
-    if (same == first) continue;
+    if (static_cast<const WgmmaOperands*>(operands[lane])->agrees_with(first)) continue;
     report(thread, {.hazard = Hazard::bad_operand,
                     .instruction = Instruction::wgmma_mma_async,
                     .detail = fmt::format("lanes 0 and {} of the warp give different operands", lane)});
@@ -166,13 +164,28 @@ void Warpgroup::multiply(const Warp& warp, const std::array<void*, kLanes>& oper
   }
   View view = thread.view;
   for (const Thread* const lane : warp.lanes) view = meet(view, lane->view);
+  check_rows(warp, first);
   const std::shared_ptr<Sum> sum = sum_of(warp, operands);
   sum->group = state.committed;
-  state.calls.push_back({.operands = first, .view = std::move(view), .group = state.committed, .sum = sum});
+  Rows rows{};
+  for (std::size_t lane = 0; lane < kLanes; ++lane)
+    rows[lane] = static_cast<const WgmmaOperands*>(operands[lane])->rows;
+  state.calls.push_back(
+      {.operands = first, .rows = rows, .view = std::move(view), .group = state.committed, .sum = sum});
   if (arrived() < kWarpgroupThreads) return;
   if (agrees(thread)) issue(thread);
   for (WarpState& each : warps_) each.calls.pop_front();
   for (Thread* const waiting : std::exchange(waiting_, {})) block_.cluster().wake(*waiting);
+}
+
+/// Checks that a fence came after the last product with the same registers of A.
+void Warpgroup::check_rows(const Warp& warp, const WgmmaOperands& operands) {
+  if (!operands.shape.a_in_registers) return;
+  const Thread& thread = *warp.lanes.front();
+  if (state_of(thread).unfenced_rows.insert(operands.rows).second) return;
+  report(thread, {.hazard = Hazard::conflict,
+                  .instruction = Instruction::wgmma_mma_async,
+                  .detail = "no wgmma.fence orders it after writes to the registers of A"});
 }
 
 /// The sum in flight that the warp's products continue. If there is none, makes a new sum with the values of the
@@ -214,12 +227,11 @@ bool Warpgroup::agrees(Thread& thread) const {
   };
   for (std::size_t warp = 1; warp < kWarpgroupWarps; ++warp) {
     const Call& call = warps_[warp].calls.front();
-    WgmmaOperands same = call.operands;
-    same.accumulators = first.operands.accumulators;
-    if (same != first.operands) return complain(fmt::format("warps 0 and {} give different operands", warp));
+    if (!call.operands.agrees_with(first.operands))
+      return complain(fmt::format("warps 0 and {} give different operands", warp));
     if (call.group != first.group) return complain("the warps have committed different numbers of groups");
   }
-  for (const std::uint64_t descriptor : {first.operands.a, first.operands.b}) {
+  for (const std::uint64_t descriptor : {first.operands.a, first.operands.b}) {  // a is 0 if A is in registers
     if (WgmmaOperand(descriptor, true, 1).base_offset() != 0) {
       return complain("the emulated device knows no base offset");
     }
@@ -231,8 +243,12 @@ void Warpgroup::issue(Thread& thread) {
   const Call& call = warps_.front().calls.front();
   const WgmmaOperands& first = call.operands;
   begin_reads(thread, call);
-  Product& product = products_.emplace_back(Product{first.shape, first.a, first.b, first.accumulate, call.group, {}});
-  for (std::size_t warp = 0; warp < kWarpgroupWarps; ++warp) product.sums[warp] = warps_[warp].calls.front().sum;
+  Product& product =
+      products_.emplace_back(Product{first.shape, first.a, first.b, first.accumulate, call.group, {}, {}});
+  for (std::size_t warp = 0; warp < kWarpgroupWarps; ++warp) {
+    product.sums[warp] = warps_[warp].calls.front().sum;
+    product.rows[warp] = warps_[warp].calls.front().rows;
+  }
 }
 
 void Warpgroup::begin_reads(Thread& thread, const Call& call) {
@@ -247,7 +263,7 @@ void Warpgroup::begin_reads(Thread& thread, const Call& call) {
       block_.shared().begin_async_read(thread, operand.chunk(outer, k), sight, access, SharedMemory::Unwritten::is_nan);
     });
   };
-  begin(operand_a(first.shape, first.a), kRows);
+  if (!first.shape.a_in_registers) begin(operand_a(first.shape, first.a), kRows);
   begin(operand_b(first.shape, first.b), first.shape.n);
 }
 
@@ -259,10 +275,31 @@ void Warpgroup::complete(std::size_t groups) {
   products_.erase(products_.begin(), products_.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
+/// The 64 rows of A in the registers of all lanes. From the PTX ISA's figures for m64nNk8 and m64nNk32: register r of
+/// lane 4g + t holds the elements of row g + 8 (r % 2) in word t + 4 (r / 2) of the row's 32 bytes.
+std::vector<float> Warpgroup::rows_of(const Product& product) {
+  constexpr std::size_t kWords = kWgmmaKBytes / sizeof(u32);
+  const std::size_t in_word = sizeof(u32) / static_cast<std::size_t>(size_bytes(product.shape.a));
+  std::vector<float> elements(kRows * kWords * in_word);
+  for (std::size_t lane = 0; lane < kWarpgroupThreads; ++lane) {
+    const u32* const registers = product.rows[lane / kLanes][lane % kLanes];
+    const std::size_t g = lane % kLanes / 4, t = lane % 4;
+    for (std::size_t r = 0; r < WgmmaShape::kRegistersOfA; ++r) {
+      const std::size_t row = lane / kLanes * kWarpRows + g + 8 * (r % 2), word = t + 4 * (r / 2);
+      std::uint8_t bytes[sizeof(u32)];
+      std::memcpy(bytes, registers + r, sizeof bytes);
+      for (std::size_t i = 0; i < in_word; ++i)
+        elements[(row * kWords + word) * in_word + i] = element(bytes, static_cast<u32>(i), product.shape.a);
+    }
+  }
+  return elements;
+}
+
 void Warpgroup::execute(const Product& product) {
   const WgmmaShape& shape = product.shape;
   const WgmmaOperand operand_of_a = operand_a(shape, product.a), operand_of_b = operand_b(shape, product.b);
-  const std::vector<float> a = fetch(block_.shared(), operand_of_a, kRows, shape.a);
+  const std::vector<float> a =
+      shape.a_in_registers ? rows_of(product) : fetch(block_.shared(), operand_of_a, kRows, shape.a);
   const std::vector<float> b = fetch(block_.shared(), operand_of_b, shape.n, shape.b);
   const auto n = static_cast<std::size_t>(shape.n), depth = static_cast<std::size_t>(operand_of_a.depth());
   std::vector<double> summands(depth + 1);
@@ -294,7 +331,10 @@ void Warpgroup::give_back(const Thread& thread, Sum& sum) {
   });
 }
 
-void Warpgroup::fence(Thread& thread) { state_of(thread).is_fenced = true; }
+void Warpgroup::fence(Thread& thread) {
+  state_of(thread).is_fenced = true;
+  state_of(thread).unfenced_rows.clear();
+}
 
 void Warpgroup::commit(Thread& thread) { ++state_of(thread).committed; }
 

@@ -27,7 +27,10 @@ constexpr double kIterationCycles = 70;  // barrier of a k-tile, once per reside
 constexpr double kStoreBytes = 24;       // stores of D, per SM and clock
 constexpr double kRepackUs = 2.0;        // start and end of the kernel that repacks operands
 constexpr double kRepackShare = 0.8;     // of DRAM's rate, for what it reads and writes
-constexpr double kTransposeShare = 0.6;  // the same if it transposes: 8192² of 1 byte in 68 µs on an H100
+// The same if it transposes: the share is of what it writes. On an H200 tn takes longer than nn by 5 µs for 4 MB, 12
+// for 16 MB and 39 for 64 MB of bytes (docs/notebook/types.md, 11).
+constexpr double kTransposeUs = 4.0;
+constexpr double kTransposeShare = 0.42;
 
 /// CUDA cores of an SM, which is also the number of f32 products per clock.
 double cores(const ArchRates& rates) { return rates.cuda_f32_flops / 2; }
@@ -182,9 +185,10 @@ int best_splits(const KernelConfig& config, const SeenWorkload& problem, const D
 double repack_us(const LaunchConfig& launch, const Workload& problem, const DeviceInfo& device) {
   if (!repacks(launch)) return 0;
   const auto written = static_cast<double>(repacked_bytes(launch, problem));
+  if (launch.repack_a == Repack::transposed || launch.repack_b == Repack::transposed)
+    return kTransposeUs + written / (device.dram_gbps * 1e3 * kTransposeShare);
   const double moved = 2 * written < static_cast<double>(device.l2_bytes) ? written : 2 * written;
-  const bool transposes = launch.repack_a == Repack::transposed || launch.repack_b == Repack::transposed;
-  return kRepackUs + moved / (device.dram_gbps * 1e3 * (transposes ? kTransposeShare : kRepackShare));
+  return kRepackUs + moved / (device.dram_gbps * 1e3 * kRepackShare);
 }
 
 /// The share of the shorter of two times, that of the SMs and that of DRAM, that the longer one does not hide.

@@ -79,6 +79,15 @@ constexpr WgmmaTiles kTransposedTiles[] = {
     {Schedule::one_tile,         2, 128,  16, 128, 16, true},
 };
 
+/// Wide transposed tiles, for a B whose rows lanes must load: they are the rows of transposed products.
+constexpr WgmmaTiles kLoadedTiles[] = {
+    {Schedule::cooperative,      1,  64, 144, 256, 16, true},
+    {Schedule::cooperative,      2, 128, 224, 256, 16, true},
+    {Schedule::cooperative,      2, 256, 160, 160, 32, true},
+    {Schedule::cooperative,      3, 192,  64, 192, 16, true},
+    {Schedule::ping_pong,        2,  64,  64, 256, 16, true},
+};
+
 /// Tiles whose blocks divide k: for few tiles and long sums.
 constexpr WgmmaTiles kSplitTiles[] = {
     {Schedule::one_tile,         1,  64,  16, 128, 16},
@@ -125,6 +134,11 @@ constexpr WgmmaTiles kThreadAnchors[] = {
     {Schedule::cooperative,      1,  64,  64, 128, 64},
     {Schedule::cooperative,      2, 128,  64,  64, 64},
     {Schedule::cooperative,      1,  64,  16,  32, 16, true},
+};
+constexpr WgmmaTiles kLoadedAnchors[] = {
+    {Schedule::cooperative,      1,  64, 128, 256, 64, true},
+    {Schedule::cooperative,      2, 128,  64, 256, 64, true},
+    {Schedule::ping_pong,        2, 128,  96, 192, 32, true},
 };
 constexpr WgmmaTiles kSplitAnchors[] = {
     {Schedule::one_tile,         1,  64,  32,  96, 16},
@@ -185,7 +199,8 @@ constexpr bool are_legal(const auto& lines) {
 }
 static_assert(are_legal(kWgmmaTiles) && are_legal(kTransposedTiles) && are_legal(kWgmmaAnchors) &&
                   are_legal(kSplitTiles) && are_legal(kSplitAnchors) && are_legal(kSharingAnchors) &&
-                  are_legal(kThreadTiles) && are_legal(kThreadAnchors),
+                  are_legal(kThreadTiles) && are_legal(kThreadAnchors) && are_legal(kLoadedTiles) &&
+                  are_legal(kLoadedAnchors),
               "a tile of this menu is legal for no problem: see is_legal in templates/shared/wgmma_config.hpp");
 
 /// The largest number of stages that fits into shared memory; 0 if `config` is illegal with any number.
@@ -283,6 +298,9 @@ void append_anchor(WgmmaConfig config, const GemmTraits& traits, std::vector<Wgm
   }
 }
 
+/// True if lanes load the rows of transposed products.
+bool loads_rows_of_b(const GemmTraits& traits) { return WgmmaConfig{.transposed = true}.loads_rows(traits); }
+
 std::span<const WgmmaTiles> lines_for(const WgmmaConfig& c) {
   if (c.split_k) return kSplitTiles;
   if (c.transposed) return kTransposedTiles;
@@ -300,8 +318,11 @@ bool has_tile(const WgmmaTiles& tiles, const WgmmaConfig& config) {
   return is_in_line && tile_of(tile_config(tiles, other)) == tile_of(config);
 }
 
-bool is_in_menu(const WgmmaConfig& config) {
-  return std::ranges::any_of(lines_for(config), [&](const WgmmaTiles& tiles) { return has_tile(tiles, config); });
+bool is_in_menu(const WgmmaConfig& config, const GemmTraits& traits) {
+  const auto is_in = [&](std::span<const WgmmaTiles> lines) {
+    return std::ranges::any_of(lines, [&](const WgmmaTiles& tiles) { return has_tile(tiles, config); });
+  };
+  return is_in(lines_for(config)) || (!config.split_k && loads_rows_of_b(traits) && is_in(kLoadedTiles));
 }
 
 /// The tiles of the menu that are the next ones wider and narrower than that of `config` and legal for `traits`, and
@@ -313,14 +334,14 @@ std::vector<WgmmaConfig> near_tiles(const WgmmaConfig& config, const GemmTraits&
     for (int step = kStep; step <= kWidestStep; step += kStep) {
       WgmmaConfig other = config;
       (config.transposed ? other.block_m : other.block_n) += direction * step;
-      if (!is_in_menu(other) || deepest(other, traits) == 0) continue;
+      if (!is_in_menu(other, traits) || deepest(other, traits) == 0) continue;
       near.push_back(other);
       break;
     }
   }
   WgmmaConfig staying = config;
   staying.one_tile = !config.one_tile;
-  if (is_in_menu(staying)) near.push_back(staying);
+  if (is_in_menu(staying, traits)) near.push_back(staying);
   return near;
 }
 
@@ -345,6 +366,7 @@ std::vector<WgmmaConfig> wgmma_menu(const GemmTraits& traits) {
   }
   append(kWgmmaTiles, false);
   append(kTransposedTiles, false);
+  if (loads_rows_of_b(traits)) append(kLoadedTiles, false);
   append(kSplitTiles, true);
   return menu;
 }
@@ -357,6 +379,10 @@ std::vector<WgmmaConfig> wgmma_anchors(const GemmTraits& traits) {
       if (config.block_m + config.block_n <= kNarrowAnchorExtent) config.block_k = 128;
       append_anchor(config, traits, anchors);
     });
+  }
+  if (loads_rows_of_b(traits)) {
+    for (const WgmmaTiles& tiles : kLoadedAnchors)
+      for_each_tile(tiles, [&](const WgmmaConfig& config) { append_anchor(config, traits, anchors); });
   }
   for (const WgmmaTiles& tiles : kThreadAnchors) {
     for_each_tile(tiles, [&](WgmmaConfig config) {
@@ -385,7 +411,7 @@ std::vector<WgmmaConfig> wgmma_anchors(const GemmTraits& traits) {
 
 std::vector<WgmmaConfig> wgmma_variants(const WgmmaConfig& config, const GemmTraits& traits) {
   std::vector<WgmmaConfig> variants;
-  if (config.loaders > 0 || config.blocks_per_sm > 1 || !is_in_menu(config)) return variants;
+  if (config.loaders > 0 || config.blocks_per_sm > 1 || !is_in_menu(config, traits)) return variants;
   const int short_k = typed_block_k(64, traits.element), long_k = typed_block_k(128, traits.element);
   const auto append = [&](WgmmaConfig variant) {
     const bool is_too_large = variant.block_m + variant.block_n > kDeepTileExtent;

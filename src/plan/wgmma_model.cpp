@@ -48,6 +48,13 @@ double tensor_cycles(const WgmmaConfig& c, const GemmTraits& t, const WgmmaModel
   return instructions * std::max(n / 2 / model.sustained, read / model.shared_bytes);
 }
 
+/// Cycles of the tensor cores for a k-tile in which products wait for rows that lanes load. With another consumer they
+/// have none.
+double loaded_cycles(const WgmmaConfig& c, const GemmTraits& t, const Waves& waves, const WgmmaModel& model) {
+  const bool is_alone = c.readers() * waves.concurrent < 2;
+  return c.loads_rows(t) && is_alone ? model.loaded_step_cycles * c.a_tile(t).k_steps() : 0;
+}
+
 double shared_cycles(const WgmmaConfig& c, const GemmTraits& t, const WgmmaModel& model) {
   // Each instruction reads its 64 rows and all of its columns.
   const double rows = c.transposed ? c.block_n : c.block_m, columns = c.transposed ? c.block_m : c.block_n;
@@ -138,11 +145,11 @@ GemmTraits with_epilogue(GemmTraits traits, const Epilogue& epilogue) {
 /// configs that take scales (docs/notebook/epilogues.md, 13).
 double promotion_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue, const Waves& waves) {
   if (!c.promote) return 0;
-  constexpr double kWait = 200, kTakeScales = 60;
+  constexpr double kWait = 200, kLoadRows = 180, kTakeScales = 60;
   constexpr double kOfScale = 0.46, kOfChoice = 0.2;  // clocks of the SM for an addition by each thread of a consumer
   const double additions = static_cast<double>(c.consumer_m()) * c.consumer_n() / kWarpgroupThreads;
   const double others = std::min(c.readers(), 2) * waves.concurrent;
-  const double plain = (additions + kWait) / others;
+  const double plain = (additions + kWait + (c.loads_rows(t) ? kLoadRows * c.instructions() : 0)) / others;
   if (!epilogue.has_block_scales()) return plain;
   const int columns = c.transposed ? 1 : c.scale_columns(with_epilogue(t, epilogue));
   const double of_addition = kOfScale + kOfChoice * (columns - 1);
@@ -153,7 +160,8 @@ double promotion_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogu
 double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue, const SeenWorkload& p,
                      const Waves& waves, double k_tiles, const WgmmaModel& model) {
   const double loads = load_cycles(c, t, c.a_tile(t), t.vec_a, model) + load_cycles(c, t, c.b_tile(t), t.vec_b, model);
-  const double tensor = tensor_cycles(c, t, model), shared = shared_cycles(c, t, model) + loads;
+  const double tensor = tensor_cycles(c, t, model) + loaded_cycles(c, t, waves, model);
+  const double shared = shared_cycles(c, t, model) + loads;
   const double copy = copy_cycles(c, t, p, waves.sms, model);
   // The first copies arrive together after one latency. The others arrive in turns, each with as many copies as are in
   // flight at once.
@@ -191,8 +199,9 @@ double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue
   const double rate = !c.has_aligned_d(t)
                           ? model.narrow_store_bytes
                           : model.store_bytes / (1 + model.crossing_store * crossing_share(c, t, epilogue));
-  return bytes / (rate * share) + elements * work.instructions / slots + copies * pieces * model.matrix_cycles +
-         model.epilogue_cycles + (c.transposed ? model.exchange_cycles : 0);
+  const double exchanged = c.exchanges_sums(t) ? static_cast<double>(c.block_m) * c.block_n : 0;
+  return bytes / (rate * share) + exchanged / (model.exchanged_sums * share) + elements * work.instructions / slots +
+         copies * pieces * model.matrix_cycles + model.epilogue_cycles + (c.transposed ? model.exchange_cycles : 0);
 }
 
 /// Bytes of a row of A, and of a column of B, of all products of a batch.

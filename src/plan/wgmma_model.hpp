@@ -15,16 +15,17 @@ namespace hotgemm {
 struct WgmmaModel {
   double sustained = 0.97;  ///< share of the nominal tensor-core rate that the power limit leaves on random data
   double shared_bytes = 128;
-  double write_share = 0.68;          ///< cost of a byte that a copy writes to shared memory, relative to a byte read
-  double row_cycles = 1.6;            ///< time of the copy engine for a row of a box
-  double line_cycles = 0.5;           ///< extra time for a row that crosses into another line
-  double sector_cycles = 5;           ///< extra time for a row that begins inside a sector
-  double l2_total_bytes = 9000;       ///< for all SMs together: L2 merges requests of neighbours for the same data
-  double narrow_rows = 20.5;          ///< rows in a clock, for all SMs together, of operands narrower than a line
-  double latency_cycles = 1400;       ///< from the issue of a copy to its data, from DRAM
-  double held_stages = 0.81;          ///< stages that are being read, so that no copy into them is in flight
-  double wait_cycles = 18;            ///< waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
-  double one_tile_cycles = 310;       ///< least time for a k-tile whose copies the multiplying warps issue: this, and
+  double write_share = 0.68;       ///< cost of a byte that a copy writes to shared memory, relative to a byte read
+  double row_cycles = 1.6;         ///< time of the copy engine for a row of a box
+  double line_cycles = 0.5;        ///< extra time for a row that crosses into another line
+  double sector_cycles = 5;        ///< extra time for a row that begins inside a sector
+  double l2_total_bytes = 9000;    ///< for all SMs together: L2 merges requests of neighbours for the same data
+  double narrow_rows = 20.5;       ///< rows in a clock, for all SMs together, of operands narrower than a line
+  double latency_cycles = 1400;    ///< from the issue of a copy to its data, from DRAM
+  double held_stages = 0.81;       ///< stages that are being read, so that no copy into them is in flight
+  double wait_cycles = 18;         ///< waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
+  double loaded_step_cycles = 58;  ///< for a k-step whose rows lanes load, if no other warpgroup multiplies meanwhile
+  double one_tile_cycles = 310;    ///< least time for a k-tile whose copies the multiplying warps issue: this, and
   double one_tile_slab_cycles = 160;  ///< this for each 128 bytes of k, which take a copy of each operand
   double odd_loads = 5.7;             ///< cycles of the load-store units for 128 bytes of odd rows that threads move
   double even_loads = 3.9;            ///< the same for rows at multiples of 4 bytes
@@ -47,6 +48,7 @@ struct WgmmaModel {
   double strip_ends = 2.1;         ///< cost for DRAM of both ends of a row that is stored in one go, in 128 bytes
   double epilogue_cycles = 80;     ///< from the last product to the first store
   double exchange_cycles = 400;    ///< the same, in addition, if the warps of a consumer exchange elements
+  double exchanged_sums = 60;      ///< rate at which lanes of two warpgroups exchange sums, if they load rows of bytes
   double matrix_cycles = 500;      ///< from the copies of a piece of another matrix than D to its use
   double fused_slots = 100;        ///< instructions of an epilogue in a clock, of all lanes of two warpgroups
   double lone_slots = 0.7;         ///< their share for one warpgroup, whose warps are alone on their schedulers
@@ -80,6 +82,7 @@ inline constexpr WgmmaConstant kWgmmaConstants[] = {
     {"latency_cycles", &WgmmaModel::latency_cycles},
     {"held_stages", &WgmmaModel::held_stages},
     {"wait_cycles", &WgmmaModel::wait_cycles},
+    {"loaded_step_cycles", &WgmmaModel::loaded_step_cycles},
     {"one_tile_cycles", &WgmmaModel::one_tile_cycles},
     {"one_tile_slab_cycles", &WgmmaModel::one_tile_slab_cycles},
     {"odd_loads", &WgmmaModel::odd_loads},
@@ -103,6 +106,7 @@ inline constexpr WgmmaConstant kWgmmaConstants[] = {
     {"strip_ends", &WgmmaModel::strip_ends},
     {"epilogue_cycles", &WgmmaModel::epilogue_cycles},
     {"exchange_cycles", &WgmmaModel::exchange_cycles},
+    {"exchanged_sums", &WgmmaModel::exchanged_sums},
     {"matrix_cycles", &WgmmaModel::matrix_cycles},
     {"fused_slots", &WgmmaModel::fused_slots},
     {"lone_slots", &WgmmaModel::lone_slots},

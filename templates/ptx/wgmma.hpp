@@ -20,6 +20,10 @@ HOTGEMM_DEVICE void wgmma_wait_group() {
 HOTGEMM_DEVICE void pin(float& accumulator) { HOTGEMM_PTX("" : "+f"(accumulator)::"memory"); }
 HOTGEMM_DEVICE void pin(u32& accumulator) { HOTGEMM_PTX("" : "+r"(accumulator)::"memory"); }
 
+/// Emits no instruction. It tells the compiler that the old value is not used any more, so that no register holds it.
+HOTGEMM_DEVICE void forget(float& accumulator) { HOTGEMM_PTX("" : "=f"(accumulator)); }
+HOTGEMM_DEVICE void forget(u32& accumulator) { HOTGEMM_PTX("" : "=r"(accumulator)); }
+
 /// setmaxnreg: sets the registers of each thread of this warpgroup, a multiple of 8 from 24 to 256.
 template <int kRegisters>
 HOTGEMM_DEVICE void setmaxnreg_inc() {

@@ -67,6 +67,16 @@ constexpr LdmatrixLane ldmatrix_bytes_lane(int lane) {
   return {r % 2 + r / 2 * 4 + 2 * high + 16 * k_half, 0};
 }
 
+/// The same for a tile whose rows have a swizzle of 128 or 64 bytes, which keeps eight rows apart if no two are a
+/// multiple of eight from each other. So lanes with t >= 2 have the register for 4*t+2 first, and then that for 4*t.
+constexpr LdmatrixLane ldmatrix_swizzled_bytes_lane(int lane) {
+  const int r = lane % 8, high = lane / 8 % 2, k_half = lane / 16;
+  return {r % 2 + r / 2 * 4 + 2 * (high ^ r / 4) + 16 * k_half, 0};
+}
+/// The row of a tile of words with such a swizzle from which `lane` loads its first word of each row of A; its second
+/// word is four rows from there. Lanes with an odd t have the word for k = t + 4 first, and then that for t.
+constexpr int swizzled_words_row(int lane) { return lane % 4 + lane % 2 * 4; }
+
 /// The word that `lane` loads of the first half of a block in a tile of words, at the first half of its k.
 constexpr LdmatrixLane word_lane(int lane) { return {lane % 4, lane / 16, lane / 4 % 4 * 4}; }
 

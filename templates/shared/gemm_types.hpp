@@ -14,6 +14,9 @@ enum class DType : unsigned char { f16, bf16, f32, e4m3, e5m2, s8, s32, tf32 };
 /// The operation on a row-major operand before the product: `n` reads it as stored, `t` transposes it.
 enum class Op : unsigned char { n, t };
 
+/// A factor of the product.
+enum class Operand : unsigned char { a, b };
+
 enum class Bias : unsigned char { none, per_column, per_row };
 /// What is done to a value; a derivative multiplies it by the slope of its activation at the element of `auxiliary`.
 enum class Activation : unsigned char {

@@ -106,7 +106,10 @@ struct WgmmaConfig {
   }
   /// The alignment in bytes that operands need, unless threads load them.
   constexpr int operand_alignment(DType /*element*/) const { return loaders > 0 ? 1 : kChunkBytes; }
-  constexpr bool needs_k_major(DType element) const { return reads_k_major_only(element); }
+  /// The operand whose rows are those of the instruction may lie in any way: lanes can load it.
+  constexpr bool needs_k_major(DType element, Operand operand) const {
+    return reads_k_major_only(element) && operand == (transposed ? Operand::a : Operand::b);
+  }
   constexpr int cluster() const { return cluster_m * cluster_n; }
   /// The part of a tile that one consumer computes.
   constexpr int consumer_m() const { return split_n || ping_pong ? block_m : block_m / consumers; }
@@ -123,6 +126,16 @@ struct WgmmaConfig {
   /// The operand whose rows, or columns, are the rows of the instruction, and the other operand.
   constexpr WgmmaTile row_tile(const GemmTraits& t) const { return transposed ? b_tile(t) : a_tile(t); }
   constexpr WgmmaTile column_tile(const GemmTraits& t) const { return transposed ? a_tile(t) : b_tile(t); }
+
+  /// True if lanes load the rows of an instruction into registers, because `wgmma` does not read them as they lie.
+  constexpr bool loads_rows(const GemmTraits& t) const { return reads_k_major_only(t.element) && !row_tile(t).k_major; }
+  /// True if lanes exchange sums, because they load rows in pairs of bytes (templates/wgmma_products.cuh).
+  constexpr bool exchanges_sums(const GemmTraits& t) const { return loads_rows(t) && size_bytes(t.element) == 1; }
+  /// The registers of a lane for rows: those of four products. Transposed configs with `promote` find half of them among
+  /// the others.
+  constexpr int row_registers(const GemmTraits& t) const {
+    return !loads_rows(t) ? 0 : transposed && promote ? 8 : 16;
+  }
 
   constexpr WgmmaTile a_tile(const GemmTraits& t) const { return tile(t, block_m, t.a_is_k_major(), consumer_m()); }
   constexpr WgmmaTile b_tile(const GemmTraits& t) const {
@@ -297,7 +310,7 @@ inline constexpr int kPromotedK = 128;
 
 /// True if the family computes with these types.
 constexpr bool has_wgmma_types(const GemmTraits& t) {
-  if (reads_k_major_only(t.element)) return has_word_types(t) && t.a_is_k_major() && t.b_is_k_major();
+  if (reads_k_major_only(t.element)) return has_word_types(t) && (t.a_is_k_major() || t.b_is_k_major());
   if ((t.element != DType::f16 && t.element != DType::bf16) || t.element_b != t.element) return false;
   if (t.element_d != t.element && t.element_d != DType::f32) return false;
   return t.accumulator == DType::f32 || (t.accumulator == DType::f16 && t.element == DType::f16 && t.is_uniform());
@@ -308,6 +321,14 @@ constexpr bool has_wgmma_types(const GemmTraits& t) {
 constexpr bool has_legal_promotion(const WgmmaConfig& c, const GemmTraits& t) {
   if (!c.promote) return !is_fp8(t.element) || t.fast_sums;
   return is_fp8(t.element) && c.block_k == kPromotedK;
+}
+/// True if `wgmma` reads the columns of its instructions as they lie, and their rows or lanes do. A slab of a matrix at
+/// any address may be left out, and lanes must not read it. Scales of blocks know the places of rows in instructions.
+constexpr bool has_legal_operands(const WgmmaConfig& c, const GemmTraits& t) {
+  if (reads_k_major_only(t.element) && !c.column_tile(t).k_major) return false;
+  if (!c.loads_rows(t)) return true;
+  if (c.one_tile && !c.promote) return false;  // ptxas would serialize the products (C7518)
+  return !t.pointers && !t.epilogue.has_block_scales();
 }
 /// True if the scales of blocks cost few registers and instructions: those of two blocks beside each other, or of a
 /// transposed config one for each of few rows.
@@ -378,6 +399,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (!arch.has_wgmma) return false;
   if (!has_wgmma_types(t) || !has_legal_promotion(c, t) || !has_legal_gate(c, t) || !has_legal_scales(c, t))
     return false;
+  if (!has_legal_operands(c, t)) return false;
   // Only blocks that stay learn how many tiles there are. Of groups the copy engine loads rows of A from any one on, if
   // k runs along them.
   if (t.grouped && (c.one_tile || c.split_k || c.loaders > 0)) return false;
@@ -419,7 +441,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   const int others = (c.stores_in_bulk(t) ? (t.reads_c ? 48 : 32) : (t.reads_c ? 72 : 40)) +
                      (c.transposed && t.reads_c ? 8 : 0) + of_conversions + fused_registers(c, t);
   // The sums of a k-tile have left their registers when D is stored.
-  const int multiplying = c.accumulator_registers(t) + 32 + scale_registers(c, t);
+  const int multiplying = c.accumulator_registers(t) + 32 + scale_registers(c, t) + c.row_registers(t);
   const int storing = c.accumulator_registers(t) - (c.promote ? instruction : 0) + others;
   return max_of(multiplying, storing) <= c.consumer_registers();
 }

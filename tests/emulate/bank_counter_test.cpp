@@ -155,5 +155,28 @@ TEST(BankConflicts, OfFamilyWmmaAreThoseOfLoadsOfUnpaddedRows) {
   EXPECT_GT(plain, 4u);
 }
 
+/// Lanes of family wgmma load rows of words without bank conflicts, whatever the swizzle of the tile is.
+TEST(BankConflicts, OfFamilyWgmmaAreNoneInLoadedRows) {
+  std::size_t of_bytes = 0, of_words = 0;
+  for (const GemmKernel& kernel : gemm_kernels()) {
+    const auto* const config = std::get_if<WgmmaConfig>(&kernel.config);
+    const GemmTraits& t = kernel.traits;
+    if (config == nullptr || !config->loads_rows(t) || config->split_k || t.reads_c) continue;
+    GemmCase c{.problem = {{.m = 150, .n = 150, .k = 100, .op_a = t.op_a, .op_b = t.op_b, .types = types_of(t)},
+                           {.align_a = 16, .align_b = 16, .align_d = 16}}};
+    if (!computes(t, traits_of(c.problem))) continue;
+    SCOPED_TRACE(hotgemm::to_string(kernel.config) + " " + hotgemm::to_string(t));
+    const bool are_bytes = size_bytes(t.element) == 1;
+    c.counts_accesses = !are_bytes;
+    const Counters found = run_gemm(kernel, c, make_matrices(c), 1).report.counters;
+    const auto& loads = found[are_bytes ? Instruction::ldmatrix_x4_trans : Instruction::ld_shared_b32];
+    EXPECT_GT(loads.phases, 0u);
+    EXPECT_EQ(loads.conflicts, 0u);
+    ++(are_bytes ? of_bytes : of_words);
+  }
+  EXPECT_GT(of_bytes, 4u);
+  EXPECT_GT(of_words, 1u);
+}
+
 }  // namespace
 }  // namespace hotgemm::emulate

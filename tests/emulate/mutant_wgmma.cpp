@@ -24,6 +24,9 @@ constexpr GemmTraits kInteger{.element = DType::s8, .accumulator = DType::s32, .
 constexpr GemmTraits kIntegerInBulk{.element = DType::s8, .accumulator = DType::s32, .element_d = DType::s32, .op_a = Op::n, .op_b = Op::t, .reads_c = true, .vec_a = 16, .vec_b = 16, .vec_d = 4};
 constexpr GemmTraits kByteD{.element = DType::s8, .accumulator = DType::s32, .op_a = Op::n, .op_b = Op::t, .reads_c = true, .vec_a = 16, .vec_b = 16, .vec_d = 8};
 constexpr GemmTraits kByteDAnywhere{.element = DType::e5m2, .element_d = DType::e4m3, .op_a = Op::n, .op_b = Op::t, .vec_a = 16, .vec_b = 16, .vec_d = 1, .fast_sums = true};
+constexpr GemmTraits kBytesOfRows{.element = DType::s8, .accumulator = DType::s32, .element_d = DType::s32, .op_a = Op::n, .op_b = Op::n, .vec_a = 16, .vec_b = 16, .vec_d = 4};
+constexpr GemmTraits kFp8OfRows{.element = DType::e4m3, .element_d = DType::bf16, .op_a = Op::t, .op_b = Op::t, .vec_a = 16, .vec_b = 16};
+constexpr GemmTraits kWordsOfRows{.element = DType::tf32, .element_d = DType::f32, .op_a = Op::t, .op_b = Op::t, .vec_a = 4, .vec_b = 4, .vec_d = 4};
 constexpr GemmTraits kTf32{.element = DType::tf32, .element_d = DType::f32, .op_a = Op::n, .op_b = Op::t, .reads_c = true, .vec_a = 4, .vec_b = 4, .vec_d = 1};
 constexpr GemmTraits kWideD{.element_d = DType::f32, .op_a = Op::n, .op_b = Op::n, .vec_d = 1};
 
@@ -81,6 +84,8 @@ constexpr WgmmaConfig kPromotedOneTile{.block_m = 128, .block_n = 48, .block_k =
 constexpr WgmmaConfig kPromotedTransposed{.block_m = 24, .block_n = 192, .block_k = 128, .consumers = 1, .stages = 2, .transposed = true, .promote = true};
 constexpr WgmmaConfig kOfBytes{.block_m = 64, .block_n = 24, .block_k = 128, .consumers = 1, .stages = 2};
 constexpr WgmmaConfig kOfWords{.block_m = 64, .block_n = 24, .block_k = 32, .consumers = 1, .stages = 2};
+constexpr WgmmaConfig kManyWords{.block_m = 128, .block_n = 24, .block_k = 32, .consumers = 1, .stages = 2};
+constexpr WgmmaConfig kTransposedRows{.block_m = 32, .block_n = 256, .block_k = 128, .consumers = 2, .split_n = true, .stages = 2, .transposed = true};
 constexpr WgmmaConfig kWideBytes{.block_m = 64, .block_n = 96, .block_k = 128, .consumers = 1, .stages = 2};
 constexpr WgmmaConfig kTransposedBytes{.block_m = 24, .block_n = 64, .block_k = 128, .consumers = 1, .stages = 2, .transposed = true};
 
@@ -118,6 +123,9 @@ const GemmKernel kKernels[] = {
     kernel<kFp8, kPromoted>(),
     kernel<kInteger, kOfBytes>(),
     kernel<kInteger, kTransposedBytes>(),
+    kernel<kBytesOfRows, kTransposedRows>(),
+    kernel<kFp8OfRows, kPromoted>(),
+    kernel<kWordsOfRows, kManyWords>(),
     kernel<kWideD, kSplit>(),
     kernel<kIntegerInBulk, kWideBytes>(),
     kernel<kByteD, kWideBytes>(),

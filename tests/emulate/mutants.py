@@ -382,10 +382,11 @@ MUTANTS = {
     "wgmma_producer_awaits_wrong_parity": (
         "wgmma.cuh", "await(empty(cursor.stage), cursor.parity ^ 1);", "await(empty(cursor.stage), cursor.parity);"),
     "wgmma_consumer_awaits_wrong_parity": (
-        "wgmma.cuh", "await(full(cursor.stage), cursor.parity);\n      const u64 stage",
-        "await(full(cursor.stage), cursor.parity ^ 1);\n      const u64 stage"),
+        "wgmma.cuh", "await(full(cursor.stage), cursor.parity);\n      if constexpr (kConfig.promote)",
+        "await(full(cursor.stage), cursor.parity ^ 1);\n      if constexpr (kConfig.promote)"),
     "wgmma_consumer_does_not_wait": (
-        "wgmma.cuh", "      await(full(cursor.stage), cursor.parity);\n      const u64 stage", "      const u64 stage"),
+        "wgmma.cuh", "      await(full(cursor.stage), cursor.parity);\n      if constexpr (kConfig.promote)",
+        "      if constexpr (kConfig.promote)"),
     "wgmma_parity_does_not_turn": ("wgmma_cursor.cuh", "      parity ^= 1;\n", ""),
     "wgmma_last_stage_not_released": (
         "wgmma.cuh", "    if (!kConfig.promote && item.k_tiles > 0 && is_given_back(item, item.k_tiles - 1)) release(previous.stage);\n", ""),
@@ -403,8 +404,8 @@ MUTANTS = {
     "wgmma_prefetches_a_map_that_is_not_there": (
         "wgmma_load.cuh", "if (kCutsBoxes && extent % kRows != 0)", "if (kCutsBoxes)"),
     "wgmma_first_consumer_frees_a_stage": (
-        "wgmma.cuh", "ptx::mbarrier_init(empty(stage), kConfig.readers() * kCluster);",
-        "ptx::mbarrier_init(empty(stage), kCluster);"),
+        "wgmma.cuh", "kConfig.readers() * kCluster * (kWarpgroupThreads / kReleasers)",
+        "kCluster * (kWarpgroupThreads / kReleasers)"),
     "wgmma_no_fence_of_barriers": ("wgmma.cuh", "    ptx::fence_mbarrier_init();\n", ""),
     "wgmma_no_meeting_at_start": (
         "wgmma.cuh", "      ptx::bar_sync();\n", ""),
@@ -416,12 +417,18 @@ MUTANTS = {
     "wgmma_one_tile_copies_over_what_is_read": (
         "wgmma.cuh", "        await(empty(place.stage), place.parity);\n", ""),
     # ---- family wgmma: products ----
-    "wgmma_no_fence_of_registers": ("wgmma.cuh", "      ptx::wgmma_fence();\n", ""),
-    "wgmma_products_in_no_group": ("wgmma.cuh", "      ptx::wgmma_commit_group();\n      ptx::wgmma_wait_group<1>();\n", "      ptx::wgmma_wait_group<1>();\n"),
-    "wgmma_two_groups_in_flight": ("wgmma.cuh", "ptx::wgmma_wait_group<1>();", "ptx::wgmma_wait_group<2>();"),
+    "wgmma_no_fence_of_registers": (
+        "wgmma_products.cuh", "    ptx::wgmma_fence();\n#pragma unroll\n    for (int step = 0; step < Base::kKSteps; ++step) {",
+        "#pragma unroll\n    for (int step = 0; step < Base::kKSteps; ++step) {"),
+    "wgmma_products_in_no_group": (
+        "wgmma_products.cuh", "    ptx::wgmma_commit_group();\n    ptx::wgmma_wait_group<1>();\n  }\n  /// Begins the products",
+        "    ptx::wgmma_wait_group<1>();\n  }\n  /// Begins the products"),
+    "wgmma_two_groups_in_flight": (
+        "wgmma_products.cuh", "ptx::wgmma_wait_group<1>();\n  }\n  /// Begins the products", "ptx::wgmma_wait_group<2>();\n  }\n  /// Begins the products"),
     "wgmma_no_wait_for_the_last_group": (
         "wgmma.cuh", "    ptx::wgmma_wait_group<0>();\n    pin(accumulators);\n", "    ptx::wgmma_wait_group<1>();\n    pin(accumulators);\n"),
-    "wgmma_sum_begins_at_every_k_tile": ("wgmma.cuh", "tile > 0 || step > 0);", "step > 0);"),
+    "wgmma_sum_begins_at_every_k_tile": (
+        "wgmma_products.cuh", "column(distance, step), continues || step > 0);", "column(distance, step), step > 0);"),
     "wgmma_descriptor_fields_swapped": (
         "shared/wgmma_descriptor.hpp", "wgmma_descriptor(address, slab_bytes(), 8 * swizzle_bytes, swizzle_bytes)",
         "wgmma_descriptor(address, 8 * swizzle_bytes, slab_bytes(), swizzle_bytes)"),
@@ -511,7 +518,7 @@ MUTANTS = {
         "wgmma_words.cuh", ", args_.m - strip.row);", ", args_.m - strip.row + 1);"),
     # ---- family wgmma: transposed products ----
     "wgmma_operands_of_the_transposed_exchanged": (
-        "wgmma.cuh", "kConfig.transposed ? first_b : first_a,", "first_a,"),
+        "wgmma_products.cuh", "rows_(kConfig.transposed ? b : a)", "rows_(a)"),
     "wgmma_warps_of_a_consumer_do_not_meet": (
         "wgmma_transposed.cuh", "    ptx::bar_sync(1 + ptx::thread_index() / kWarpgroupThreads, kWarpgroupThreads);",
         "    ptx::bar_warp_sync(~0u);"),
@@ -539,16 +546,15 @@ MUTANTS = {
         "wgmma.cuh", "for (Accumulator& accumulator : accumulators) accumulator = {};",
         "for (Accumulator& accumulator : accumulators) pin(accumulator);"),
     "wgmma_part_of_the_k_tile_before_added_again": (
-        "wgmma.cuh", "columns + descriptor_step(kColumnTile.offset_bytes(0, step)), step > 0);",
-        "columns + descriptor_step(kColumnTile.offset_bytes(0, step)), true);"),
+        "wgmma_products.cuh", "column(distance, step), step > 0);", "column(distance, step), true);"),
     "wgmma_part_added_before_its_products_end": (
         "wgmma.cuh", "      ptx::wgmma_wait_group<0>();\n      pin(part);\n", "      pin(part);\n"),
     "wgmma_part_multiplied_into_before_it_is_added": (
-        "wgmma.cuh", "      if (i > 0) ptx::wgmma_fence();  // the additions have read `part`\n", ""),
+        "wgmma_products.cuh", "    ptx::wgmma_fence();  // before, `part` was read\n", ""),
     "wgmma_promoted_stage_given_back_unread": (
         "wgmma.cuh",
-        "        add_k_tile(accumulators, part, promotion, first_row + stage, first_column + stage, cursor);\n        give_back(cursor, tile);\n",
-        "        give_back(cursor, tile);\n        add_k_tile(accumulators, part, promotion, first_row + stage, first_column + stage, cursor);\n"),
+        "        add_k_tile(accumulators, part, promotion, products, cursor);\n        products.meet();\n        give_back(cursor, tile);\n",
+        "        give_back(cursor, tile);\n        add_k_tile(accumulators, part, promotion, products, cursor);\n        products.meet();\n"),
     "wgmma_loaded_scales_of_the_first_block_of_k": ("wgmma_promotion.cuh", "    ++block_;\n", ""),
     "wgmma_staged_scales_of_the_first_block_of_k": (
         "wgmma_scale_ring.cuh", "writer.load(item.first_k_tile + tile);", "writer.load(item.first_k_tile + 0 * tile);"),
@@ -573,6 +579,37 @@ MUTANTS = {
         "wgmma_promotion.cuh", "i * kWgmmaM + row * 8", "i * kWgmmaM"),
     "wgmma_scales_of_the_first_columns_in_a_transposed_part": (
         "wgmma_promotion.cuh", "(col_ + (kTransposed ? i * kWgmmaM : 0)) / kScaleBlock", "col_ / kScaleBlock"),
+    # ---- family wgmma: rows that lanes load ----
+    "wgmma_rows_without_a_fence": (
+        "wgmma_products.cuh", "    ptx::wgmma_fence();\n    Instruction::mma_async(sums[product", "    Instruction::mma_async(sums[product"),
+    "wgmma_rows_of_a_part_without_a_fence": (
+        "wgmma_products.cuh", "      ptx::wgmma_fence();\n      Instruction::mma_async(part.d, fragments_", "      Instruction::mma_async(part.d, fragments_"),
+    "wgmma_rows_overwritten_in_flight": ("wgmma_products.cuh", "int kFragments = 4, kProducts", "int kFragments = 2, kProducts"),
+    "wgmma_rows_of_the_same_k_step": ("wgmma_products.cuh", "load_product(product + 1, stage);", "load_product(product, stage);"),
+    "wgmma_stage_given_back_before_its_last_product": (
+        "wgmma_products.cuh", "load_product(product + 1, stage);\n    ptx::wgmma_wait_group<1>();",
+        "load_product(product + 1, stage);\n    if (product > 0) ptx::wgmma_wait_group<1>();"),
+    "wgmma_stage_given_back_while_lanes_read_it": (
+        "wgmma_products.cuh", "    meet();  // the stage", "    // the stage"),
+    "wgmma_last_stage_given_back_while_lanes_read_it": (
+        "wgmma.cuh", "    products.meet();\n    if (!kConfig.promote", "    if (!kConfig.promote"),
+    "wgmma_promoted_stage_given_back_while_lanes_read_it": (
+        "wgmma.cuh", "        products.meet();\n", ""),
+    "wgmma_rows_of_the_first_k_step": ("wgmma_products.cuh", "step * kStepBytes;", "0 * step * kStepBytes;"),
+    "wgmma_rows_of_the_first_slab": (
+        "wgmma_products.cuh", "first / kRowTile.slab_elements() * kRowTile.slab_bytes()", "0 * kRowTile.slab_bytes()"),
+    "wgmma_rows_of_the_first_half_of_a_slab": (
+        "wgmma_products.cuh", "first % kRowTile.slab_elements() * kRowTile.element_bytes", "0 * kRowTile.element_bytes"),
+    "wgmma_rows_not_swizzled": (
+        "wgmma_products.cuh", "swizzled_offset(place, kRowTile.swizzle_bytes)", "place"),
+    "wgmma_pairs_of_bytes_not_exchanged": ("wgmma_products.cuh", "is_exchanged ? 0x2064 : 0x6420", "0x6420"),
+    "wgmma_words_not_exchanged": ("wgmma_products.cuh", "= is_exchanged ? second : first;", "= first;"),
+    "wgmma_sums_of_pairs_stay": (
+        "wgmma_products.cuh", "          exchange(sum.d[pair + 1], sum.d[pair + 3]);\n", ""),
+    "wgmma_sums_of_odd_rows_not_exchanged": ("wgmma_products.cuh", "low = is_odd ? other : one;", "low = one;"),
+    "wgmma_sums_of_the_upper_rows_from_the_lower": ("wgmma_products.cuh", "from_upper = from + 16;", "from_upper = from;"),
+    "wgmma_loaded_stage_released_by_one_warp": (
+        "wgmma.cuh", "kConfig.loads_rows(kTraits) ? kWarpSize : kWarpgroupThreads", "kWarpgroupThreads"),
     # ---- family wgmma: elements of D of 32 bits ----
     "wgmma_wide_columns_of_other_sums": ("wgmma_epilogue.cuh", "return goes_ahead ? goes : stays;", "return goes_ahead ? stays : goes;"),
     "wgmma_wide_odd_rows_do_not_go_back": (

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <iterator>
+#include <span>
 #include <vector>
 
 namespace hotgemm {
@@ -23,19 +24,33 @@ constexpr WgmmaConfig kMixedConfigs[] = {
     {.block_m = 80,  .block_n = 128, .split_n = true, .stages = 4, .transposed = true},
     {.block_m = 64,  .block_n = 64,  .block_k = 128, .consumers = 1, .one_tile = true, .stages = 4, .split_k = true},
 };
+/// Configs whose lanes load the rows of A, or transposed those of B, if these are words that lie along m or n.
+constexpr WgmmaConfig kLoadedConfigs[] = {
+    {.block_m = 128, .block_n = 192, .stages = 4, .cluster_m = 2},
+    {.block_m = 256, .block_n = 96,  .stages = 3},
+    {.block_m = 128, .block_n = 96,  .ping_pong = true, .stages = 4},
+    {.block_m = 64,  .block_n = 32,  .block_k = 128, .consumers = 1, .stages = 3, .cluster_n = 2},
+    {.block_m = 64,  .block_n = 64,  .consumers = 1, .stages = 4, .split_k = true},
+    {.block_m = 16,  .block_n = 64,  .block_k = 128, .consumers = 1, .stages = 4, .transposed = true},
+    {.block_m = 80,  .block_n = 256, .split_n = true, .stages = 4, .transposed = true},
+    {.block_m = 192, .block_n = 128, .split_n = true, .stages = 3, .cluster_n = 2, .transposed = true},
+    {.block_m = 96,  .block_n = 128, .ping_pong = true, .stages = 4, .transposed = true},
+    {.block_m = 64,  .block_n = 192, .consumers = 3, .split_n = true, .stages = 3, .transposed = true},
+};
 // clang-format on
 
 /// The config with as many bytes of a k-tile, and with precise or fast sums.
 std::vector<WgmmaConfig> configs_for(const GemmTraits& traits) {
+  const bool loads = size_bytes(traits.element) != 2 && !(traits.a_is_k_major() && traits.b_is_k_major());
   std::vector<WgmmaConfig> configs;
-  for (WgmmaConfig config : kMixedConfigs) {
+  for (WgmmaConfig config : loads ? std::span<const WgmmaConfig>(kLoadedConfigs) : kMixedConfigs) {
     config.block_k = typed_block_k(config.block_k, traits.element);
     config.promote = is_fp8(traits.element) && !traits.fast_sums;
     if (config.promote) config.block_k = kPromotedK;
     if (is_legal(config, traits, *find_arch_limits(90))) configs.push_back(config);
   }
   // Not legal are the largest with C and promotion, and with sums in s32 one-tile blocks and a divided k.
-  EXPECT_GE(configs.size(), 5U) << to_string(traits);
+  EXPECT_GE(configs.size(), loads ? 3U : 5U) << to_string(traits);
   return configs;
 }
 
@@ -92,6 +107,18 @@ class WgmmaTypesOnGpu : public GpuTest {
     }
     std::printf("%s: worst error %.3f of the gate\n", to_string(traits).c_str(), worst);
   }
+
+  /// In layout nn lanes load rows of B, in tt those of A. Every `step`th mixture with `element` is tried.
+  void expect_loaded_rows_right(DType element, int step = 1) {
+    int turn = 0, number = 0;
+    for (const KernelTypes& types : kWgmmaTypes) {
+      if (types.element != element || number++ % step != 0) continue;
+      const int d_bytes = std::max(16 >> turn % 3, size_bytes(types.element_d));
+      expect_right(types, Op::n, Op::n, turn % 2 == 1, false, d_bytes);
+      expect_right(types, Op::t, Op::t, turn % 2 == 0, is_fp8(element) && turn % 4 < 2, d_bytes);
+      ++turn;
+    }
+  }
 };
 
 TEST_F(WgmmaTypesOnGpu, AreRightInEveryMixture) {
@@ -103,6 +130,13 @@ TEST_F(WgmmaTypesOnGpu, AreRightInEveryMixture) {
     if (is_fp8(types.element)) expect_right(types, Op::n, Op::t, turn % 4 == 1, true, 16);
     ++turn;
   }
+}
+
+TEST_F(WgmmaTypesOnGpu, LoadedRowsOfTf32AreRight) { expect_loaded_rows_right(DType::tf32); }
+TEST_F(WgmmaTypesOnGpu, LoadedRowsOfIntegersAreRight) { expect_loaded_rows_right(DType::s8); }
+TEST_F(WgmmaTypesOnGpu, LoadedRowsOfFp8AreRight) {
+  expect_loaded_rows_right(DType::e4m3, 3);
+  expect_loaded_rows_right(DType::e5m2, 4);
 }
 
 TEST_F(WgmmaTypesOnGpu, AWideDIsRightInEveryLayout) {

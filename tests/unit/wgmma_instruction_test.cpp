@@ -42,6 +42,21 @@ TEST(WgmmaInstruction, TakesThirtyTwoElementsOfEightBits) {
   EXPECT_NE(s8.find("\"+r\"(d[23])"), s8.npos);
 }
 
+TEST(WgmmaInstruction, TakesRowsFromRegisters) {
+  const WgmmaInstruction s8{.n = 16, .element = DType::s8, .accumulator = DType::s32, .a_in_registers = true};
+  EXPECT_EQ(wgmma_text(s8, "Instruction"), R"(struct Instruction {
+  static HOTGEMM_DEVICE void mma_async(hotgemm::u32 (&d)[8], const hotgemm::u32 (&a)[4], hotgemm::u64 b, bool accumulate) {
+    HOTGEMM_PTX("{ .reg .pred p; setp.ne.b32 p, %13, 0; "
+                "wgmma.mma_async.sync.aligned.m64n16k32.s32.s8.s8 "
+                "{%0, %1, %2, %3, %4, %5, %6, %7}, "
+                "{%8, %9, %10, %11}, %12, p; }"
+                : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7])
+                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)));
+  }
+};
+)");
+}
+
 TEST(WgmmaInstruction, RefusesWhatThereIsNot) {
   for (const WgmmaInstruction& bad :
        {WgmmaInstruction{.n = 0}, WgmmaInstruction{.n = 12}, WgmmaInstruction{.n = 264},
@@ -51,6 +66,7 @@ TEST(WgmmaInstruction, RefusesWhatThereIsNot) {
         WgmmaInstruction{.element = DType::e4m3, .element_b = DType::s8},
         WgmmaInstruction{.element = DType::e4m3, .accumulator = DType::f16},
         WgmmaInstruction{.element = DType::e4m3, .b_is_k_major = false}, WgmmaInstruction{.element = DType::s8},
+        WgmmaInstruction{.a_in_registers = true},
         WgmmaInstruction{.n = 40, .element = DType::s8, .accumulator = DType::s32},
         WgmmaInstruction{.n = 16, .element = DType::s8, .accumulator = DType::s32, .a_is_k_major = false}}) {
     EXPECT_THROW(wgmma_text(bad, "Instruction"), Error);

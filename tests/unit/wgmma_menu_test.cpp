@@ -120,9 +120,10 @@ TEST(WgmmaMenu, HasKernelsForEveryMixtureOfTypes) {
       ++anchors;
       ASSERT_NE(std::ranges::find(menu, anchor), menu.end()) << to_string(KernelConfig(anchor));
     }
-    EXPECT_GE(anchors, 40);
+    EXPECT_GE(anchors, 30);
   });
-  EXPECT_EQ(mixtures.size(), 2U * 4 + 5 + 19 * 2 + 1);  // f32 D in four layouts, s8, FP8 with both sums, tf32
+  // f32 D in four layouts; s8, FP8 with both sums and tf32 in three, of which lanes load rows in two
+  EXPECT_EQ(mixtures.size(), 2U * 4 + (5 + 19 * 2 + 1) * 3);
 }
 
 TEST(WgmmaMenu, SumsOfEightBitsNeedKMajorOperandsAndPreciseOnesOfFp8Promotion) {

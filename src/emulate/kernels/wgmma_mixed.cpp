@@ -17,6 +17,16 @@ constexpr WgmmaConfig kMixedConfigs[] = {
     {.block_m = 64,  .block_n = 32,  .block_k = 64,  .consumers = 1, .one_tile = true, .stages = 3, .split_k = true},
     {.block_m = 128, .block_n = 64,  .block_k = 128, .consumers = 2, .stages = 2},
 };
+/// Configs whose lanes load rows of words: the rows of A of a plain config, those of B of a transposed one. Slabs of 64
+/// and of 128 bytes, one and two instructions, and each schedule and epilogue.
+constexpr WgmmaConfig kLoadedConfigs[] = {
+    {.block_m = 128, .block_n = 48,  .block_k = 64,  .consumers = 1, .stages = 2},
+    {.block_m = 80,  .block_n = 64,  .block_k = 64,  .consumers = 1, .stages = 3, .transposed = true},
+    {.block_m = 64,  .block_n = 32,  .block_k = 64,  .consumers = 2, .ping_pong = true, .stages = 3},
+    {.block_m = 32,  .block_n = 256, .block_k = 64,  .consumers = 2, .split_n = true, .stages = 2, .cluster_n = 2, .transposed = true},
+    {.block_m = 64,  .block_n = 32,  .block_k = 64,  .consumers = 1, .stages = 3, .split_k = true},
+    {.block_m = 96,  .block_n = 128, .block_k = 128, .consumers = 2, .split_n = true, .stages = 2, .transposed = true},
+};
 // clang-format on
 
 /// The config for elements of `kElement`: a k-tile has as many bytes, and precise sums of FP8 are promoted.
@@ -25,7 +35,7 @@ constexpr WgmmaConfig config_for(DType element, WgmmaConfig config, bool fast_su
   config.promote = is_fp8(element) && !fast_sums;
   if (config.promote) config.block_k = kPromotedK;
   // There is no instruction for 72 columns of s8.
-  if (element == DType::s8 && config.transposed) config.block_m = 80;
+  if (element == DType::s8 && config.block_m == 72) config.block_m = 80;
   return config;
 }
 
@@ -60,7 +70,8 @@ void add_mixed_kernel(std::vector<GemmKernel>& kernels) {
   }
 }
 
-/// The first config in each layout with C. `kCount` others from `kFirst` on, in one layout each.
+/// A config in each layout with C. `kCount` others from `kFirst` on, in one layout each; of words as many whose lanes
+/// load rows.
 template <KernelTypes kTypes, int kFirst, int kCount, bool kFastSums = false>
 std::span<const GemmKernel> mixed_kernels() {
   static const std::vector<GemmKernel> kernels = [] {
@@ -75,6 +86,14 @@ std::span<const GemmKernel> mixed_kernels() {
        kMixedConfigs[1 + (kFirst + kOther) % 6], kFastSums > (all), ...);
     }
     (std::make_integer_sequence<int, kCount>{});
+    if constexpr (!kAllLayouts) {
+      add_mixed_kernel<kTypes, 0, kAccesses[1], kLoadedConfigs[1], false>(all);
+      [&]<int... kOther>(std::integer_sequence<int, kOther...>) {
+        (add_mixed_kernel < kTypes, kLoadedConfigs[(kFirst + kOther) % 6].transposed ? 0 : 3,
+         kAccesses[(kFirst + kOther) % 4], kLoadedConfigs[(kFirst + kOther) % 6], kFastSums > (all), ...);
+      }
+      (std::make_integer_sequence<int, kCount>{});
+    }
     return all;
   }();
   return kernels;

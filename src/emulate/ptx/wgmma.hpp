@@ -15,6 +15,9 @@ HOTGEMM_DEVICE void wgmma_wait_group() {
 HOTGEMM_DEVICE void pin(float& accumulator) { static_cast<void>(accumulator); }
 HOTGEMM_DEVICE void pin(u32& accumulator) { static_cast<void>(accumulator); }
 
+HOTGEMM_DEVICE void forget(float& accumulator) { static_cast<void>(accumulator); }
+HOTGEMM_DEVICE void forget(u32& accumulator) { static_cast<void>(accumulator); }
+
 template <int kRegisters>
 HOTGEMM_DEVICE void setmaxnreg_inc() {
   emulate::setmaxnreg(kRegisters);
