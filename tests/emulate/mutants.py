@@ -584,7 +584,9 @@ MUTANTS = {
         "wgmma_products.cuh", "    ptx::wgmma_fence();\n    Instruction::mma_async(sums[product", "    Instruction::mma_async(sums[product"),
     "wgmma_rows_of_a_part_without_a_fence": (
         "wgmma_products.cuh", "      ptx::wgmma_fence();\n      Instruction::mma_async(part.d, fragments_", "      Instruction::mma_async(part.d, fragments_"),
-    "wgmma_rows_overwritten_in_flight": ("wgmma_products.cuh", "int kFragments = 4, kProducts", "int kFragments = 2, kProducts"),
+    "wgmma_rows_overwritten_in_flight": (
+        "wgmma_products.cuh", "    ptx::wgmma_wait_group<1>();\n  }\n  HOTGEMM_DEVICE void load_product",
+        "    ptx::wgmma_wait_group<4>();\n  }\n  HOTGEMM_DEVICE void load_product"),
     "wgmma_rows_of_the_same_k_step": ("wgmma_products.cuh", "load_product(product + 1, stage);", "load_product(product, stage);"),
     "wgmma_stage_given_back_before_its_last_product": (
         "wgmma_products.cuh", "load_product(product + 1, stage);\n    ptx::wgmma_wait_group<1>();",
