@@ -1,6 +1,7 @@
 #pragma once
 
-// Family `wgmma`: Hopper's tensor cores, which read their operands from shared memory, and its copy engine. sm_90a.
+// Family `wgmma`: Hopper's tensor cores, which read their operands from shared memory, or rows of words from registers
+// (wgmma_products.cuh), and its copy engine. sm_90a.
 //
 //   global ──bulk copies by tensor──▶ shared, `stages` deep ──wgmma──▶ registers ──stmatrix──▶ shared ──▶ D
 //

@@ -172,8 +172,8 @@ class LoadedProducts : StagedOperands<kTraits, kConfig> {
     ptx::wgmma_commit_group();
   }
 
-  /// All lanes have loaded their rows. With a barrier right before the thread that gives a stage back, the compiler
-  /// would serialise the products (C7513).
+  /// All lanes have loaded their rows. Where products are in flight, a barrier right before the thread that gives a
+  /// stage back would make the compiler serialise them (C7513).
   HOTGEMM_DEVICE void meet() const { ptx::bar_warp_sync(~0u); }
 
   template <class Accumulator>

@@ -146,12 +146,12 @@ bool loads_by_threads(const KernelConfig& config) {
   return std::visit(loads, config);
 }
 
-OperandForm operand_form(const KernelConfig& config, DType element, Operand operand) {
+OperandForm operand_form(const KernelConfig& config, DType element, Operand operand, const Epilogue& epilogue) {
   const auto form = [&](const auto& c) -> OperandForm {
     OperandForm needed;
     if constexpr (requires { c.operand_alignment(element); }) needed.alignment = c.operand_alignment(element);
-    if constexpr (requires { c.needs_k_major(element, operand); })
-      needed.is_k_major = c.needs_k_major(element, operand);
+    if constexpr (requires { c.needs_k_major(element, operand, epilogue); })
+      needed.is_k_major = c.needs_k_major(element, operand, epilogue);
     return needed;
   };
   return std::visit(form, config);

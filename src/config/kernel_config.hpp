@@ -30,8 +30,8 @@ struct OperandForm {
   int alignment = 1;        ///< of its address and rows, in bytes
   bool is_k_major = false;  ///< k must be contiguous
 };
-/// The form for elements that are multiplied as `element`.
-OperandForm operand_form(const KernelConfig& config, DType element, Operand operand);
+/// The form for elements that are multiplied as `element`, in kernels with `epilogue`.
+OperandForm operand_form(const KernelConfig& config, DType element, Operand operand, const Epilogue& epilogue = {});
 int smem_bytes(const KernelConfig& config, const GemmTraits& traits);
 bool is_legal(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch);
 

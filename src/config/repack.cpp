@@ -28,7 +28,8 @@ LaunchConfig with_repacks(LaunchConfig launch, const KernelConfig& config, const
   launch.repack_a = launch.repack_b = Repack::none;
   if (!can_copy(problem)) return launch;
   const auto way = [&](Operand operand, DType element, bool is_k_major, int align) {
-    const OperandForm form = operand_form(config, multiplied_type(element, problem.types.compute), operand);
+    const OperandForm form =
+        operand_form(config, multiplied_type(element, problem.types.compute), operand, problem.epilogue);
     if (form.is_k_major && !is_k_major) return Repack::transposed;
     return align < form.alignment ? Repack::aligned : Repack::none;
   };

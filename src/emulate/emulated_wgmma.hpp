@@ -25,11 +25,12 @@ struct EmulatedWgmma {
   static_assert(kShape.exists());
   using Register = std::conditional_t<kAccumulator == DType::f32, float, std::uint32_t>;
 
-  static void mma_async(Register (&d)[kShape.registers()], std::uint64_t a, std::uint64_t b, bool accumulate) {
+  static void mma_async(Register (&d)[kShape.registers()], std::uint64_t a, std::uint64_t b,
+                        bool accumulate) requires(!kAInRegisters) {
     wgmma_mma_async({kShape, a, b, accumulate, d});
   }
   static void mma_async(Register (&d)[kShape.registers()], const std::uint32_t (&a)[WgmmaShape::kRegistersOfA],
-                        std::uint64_t b, bool accumulate) {
+                        std::uint64_t b, bool accumulate) requires(kAInRegisters) {
     wgmma_mma_async({kShape, 0, b, accumulate, d, a});
   }
 };

@@ -190,27 +190,25 @@ void keep_legal(std::vector<KernelConfig>& configs, const GemmTraits& traits, co
   std::erase_if(configs, [&](const KernelConfig& c) { return !is_legal(c, traits, arch); });
 }
 
-/// The result of `configs` for `problem`, followed by the configs that need repacked operands. The menus of these see
-/// operands as the copies that some config needs; each config is then judged by the operands of its own launch.
+/// Configs that need operands in different forms. Every config of a family needs them as one of these does.
+const KernelConfig kReaders[] = {WgmmaConfig{}, WgmmaConfig{.transposed = true}, WgmmaConfig{.one_tile = true},
+                                 MmaConfig{}, FmaConfig{}};
+
+/// The result of `configs` for `problem`, followed by the configs that need repacked operands. The menu of these sees
+/// the operands as their launch copies them.
 std::vector<KernelConfig> with_repacked(const Workload& problem, const ArchLimits& arch,
                                         std::vector<KernelConfig> (*configs)(const GemmTraits&, const ArchLimits&)) {
   std::vector<GemmTraits> seen = {traits_of(problem)};
   std::vector<KernelConfig> all = configs(seen.front(), arch);
-  const GemmTraits words = traits_of(repacked(problem, FmaConfig{}));
-  const auto append = [&](const GemmTraits& copied) {
-    if (std::ranges::find(seen, copied) != seen.end()) return;
+  for (const KernelConfig& reader : kReaders) {
+    const GemmTraits copied = traits_of(repacked(problem, reader));
+    if (std::ranges::find(seen, copied) != seen.end()) continue;
     seen.push_back(copied);
     for (const KernelConfig& config : configs(copied, arch)) {
       const LaunchConfig launch = with_repacks({}, config, problem);
-      if (!repacks(launch)) continue;
-      const GemmTraits own = traits_of(problem, launch);
-      const bool is_wgmma = std::holds_alternative<WgmmaConfig>(config);
-      if (is_wgmma ? own == copied : copied == words && is_legal(config, own, arch)) all.push_back(config);
+      if (repacks(launch) && traits_of(problem, launch) == copied) all.push_back(config);
     }
-  };
-  append(traits_of(repacked(problem, WgmmaConfig{})));
-  append(traits_of(repacked(problem, WgmmaConfig{.transposed = true})));
-  append(words);
+  }
   return all;
 }
 

@@ -138,7 +138,7 @@ constexpr WgmmaTiles kThreadAnchors[] = {
 constexpr WgmmaTiles kLoadedAnchors[] = {
     {Schedule::cooperative,      1,  64, 128, 256, 64, true},
     {Schedule::cooperative,      2, 128,  64, 256, 64, true},
-    {Schedule::ping_pong,        2, 128,  96, 192, 32, true},
+    {Schedule::ping_pong,        2, 128,  96, 128, 32, true},
 };
 constexpr WgmmaTiles kSplitAnchors[] = {
     {Schedule::one_tile,         1,  64,  32,  96, 16},

@@ -48,11 +48,11 @@ double tensor_cycles(const WgmmaConfig& c, const GemmTraits& t, const WgmmaModel
   return instructions * std::max(n / 2 / model.sustained, read / model.shared_bytes);
 }
 
-/// Cycles of the tensor cores for a k-tile in which products wait for rows that lanes load. With another consumer they
-/// have none.
+/// Cycles of the tensor cores for a k-tile in which products wait for rows that lanes load. Products of another
+/// consumer fill the wait. Promoted sums wait otherwise (promotion_cycles).
 double loaded_cycles(const WgmmaConfig& c, const GemmTraits& t, const Waves& waves, const WgmmaModel& model) {
   const bool is_alone = c.readers() * waves.concurrent < 2;
-  return c.loads_rows(t) && is_alone ? model.loaded_step_cycles * c.a_tile(t).k_steps() : 0;
+  return c.loads_rows(t) && !c.promote && is_alone ? model.loaded_step_cycles * c.a_tile(t).k_steps() : 0;
 }
 
 double shared_cycles(const WgmmaConfig& c, const GemmTraits& t, const WgmmaModel& model) {
@@ -140,9 +140,10 @@ GemmTraits with_epilogue(GemmTraits traits, const Epilogue& epilogue) {
 }
 
 /// Cycles for a k-tile in which a consumer waits for its products and adds them. One other consumer multiplies
-/// meanwhile. Scales of blocks make each addition a product of three registers, which tensor cores that read theirs
-/// hold up; and a part of a tile that touches two blocks of columns chooses between their scales. Fitted to seven
-/// configs that take scales (docs/notebook/epilogues.md, 13).
+/// meanwhile. Lanes load rows only when the products before have ended (kLoadRows for each instruction). Scales of
+/// blocks make each addition a product of three registers, which tensor cores that read theirs hold up; and a part of a
+/// tile that touches two blocks of columns chooses between their scales. Fitted to seven configs that take scales
+/// (docs/notebook/epilogues.md, 13).
 double promotion_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue, const Waves& waves) {
   if (!c.promote) return 0;
   constexpr double kWait = 200, kLoadRows = 180, kTakeScales = 60;

@@ -75,7 +75,7 @@ void config_fields(const Json& json, TuningRecord& record) {
   try {
     if (with_repacks(record.launch, record.config, record.problem) != record.launch)
       throw Reject{"launch " + in_quotes(launch) + " does not copy the operands of this class that " + config +
-                   " needs"};
+                   " needs, or copies others"};
     const ArchLimits& limits = arch_limits(record.environment.arch);
     if (!is_legal(record.config, traits_of(record.problem, record.launch), limits)) {
       throw Reject{"config " + in_quotes(config) + " is not legal for this class on " + record.environment.arch};

@@ -77,7 +77,9 @@ struct FmaConfig {
   }
   /// The alignment in bytes that operands need: that of a word of four s8.
   constexpr int operand_alignment(DType element) const { return step_k(element); }
-  constexpr bool needs_k_major(DType element, Operand /*operand*/) const { return step_k(element) > 1; }
+  constexpr bool needs_k_major(DType element, Operand /*operand*/, const Epilogue& /*e*/) const {
+    return step_k(element) > 1;
+  }
 
   constexpr int threads() const { return (block_m / thread_m) * (block_n / thread_n); }
   constexpr int group_size(DType element) const { return group > 0 ? group : 16 / size_bytes(factor_type(element)); }

@@ -4,32 +4,12 @@
 #include "shared/config_field.hpp"
 #include "shared/gemm_args.hpp"
 #include "shared/gemm_traits.hpp"
-#include "shared/tensor_map.hpp"
 #include "shared/thread_pieces.hpp"
 #include "shared/tile_layout.hpp"
+#include "shared/wgmma_args.hpp"
 #include "shared/wgmma_descriptor.hpp"
 
 namespace hotgemm {
-
-/// The bytes of each operand, from its first element on, that blocks prefetch into L2; multiples of 16.
-struct PrefetchBytes {
-  unsigned a;
-  unsigned b;
-  friend constexpr bool operator==(const PrefetchBytes&, const PrefetchBytes&) = default;
-};
-
-/// The parameter of a `wgmma` kernel: tensor maps with the boxes of the config, and the parameters of the other
-/// families. `a` and `b` have whole boxes. `a_rest` and `b_rest` have boxes of the rows that whole boxes leave over, if
-/// rows run along m or n. `d` is for configs that store in bulk. A map that no copy uses is not encoded.
-struct WgmmaArgs {
-  TensorMap a;
-  TensorMap a_rest;
-  TensorMap b;
-  TensorMap b_rest;
-  TensorMap d;
-  GemmArgs gemm;
-  PrefetchBytes prefetch;
-};
 
 /// Elements of a box: x along the contiguous dimension of the matrix as stored.
 struct BoxExtent {
@@ -106,9 +86,12 @@ struct WgmmaConfig {
   }
   /// The alignment in bytes that operands need, unless threads load them.
   constexpr int operand_alignment(DType /*element*/) const { return loaders > 0 ? 1 : kChunkBytes; }
-  /// The operand whose rows are those of the instruction may lie in any way: lanes can load it.
-  constexpr bool needs_k_major(DType element, Operand operand) const {
-    return reads_k_major_only(element) && operand == (transposed ? Operand::a : Operand::b);
+  /// True if lanes can load the rows of instructions. ptxas would serialize the products of one-tile blocks (C7518).
+  /// Scales of blocks need rows in the places that instructions give them.
+  constexpr bool can_load_rows(const Epilogue& e) const { return (!one_tile || promote) && !e.has_block_scales(); }
+  constexpr bool needs_k_major(DType element, Operand operand, const Epilogue& e) const {
+    const bool is_of_rows = operand == (transposed ? Operand::b : Operand::a);
+    return reads_k_major_only(element) && !(is_of_rows && can_load_rows(e));
   }
   constexpr int cluster() const { return cluster_m * cluster_n; }
   /// The part of a tile that one consumer computes.
@@ -131,9 +114,9 @@ struct WgmmaConfig {
   constexpr bool loads_rows(const GemmTraits& t) const { return reads_k_major_only(t.element) && !row_tile(t).k_major; }
   /// True if lanes exchange sums, because they load rows in pairs of bytes (templates/wgmma_products.cuh).
   constexpr bool exchanges_sums(const GemmTraits& t) const { return loads_rows(t) && size_bytes(t.element) == 1; }
-  /// The registers of a lane for rows: those of four products. Transposed configs with `promote` find half of them among
-  /// the others.
-  constexpr int row_registers(const GemmTraits& t) const {
+  /// The registers of a lane for rows: those of four products. Transposed configs with `promote` were compiled without
+  /// spills with half of them.
+  constexpr int fragment_registers(const GemmTraits& t) const {
     return !loads_rows(t) ? 0 : transposed && promote ? 8 : 16;
   }
 
@@ -322,13 +305,14 @@ constexpr bool has_legal_promotion(const WgmmaConfig& c, const GemmTraits& t) {
   if (!c.promote) return !is_fp8(t.element) || t.fast_sums;
   return is_fp8(t.element) && c.block_k == kPromotedK;
 }
-/// True if `wgmma` reads the columns of its instructions as they lie, and their rows or lanes do. A slab of a matrix at
-/// any address may be left out, and lanes must not read it. Scales of blocks know the places of rows in instructions.
+/// True if `wgmma` reads the columns of its instructions as they lie, and `wgmma` or lanes read their rows. A copy of a
+/// matrix at any address may leave out a slab, and lanes must not read what was left out.
 constexpr bool has_legal_operands(const WgmmaConfig& c, const GemmTraits& t) {
   if (reads_k_major_only(t.element) && !c.column_tile(t).k_major) return false;
   if (!c.loads_rows(t)) return true;
-  if (c.one_tile && !c.promote) return false;  // ptxas would serialize the products (C7518)
-  return !t.pointers && !t.epilogue.has_block_scales();
+  // ptxas would serialize the products of large parts (C7512).
+  if (c.split_k && c.moves_registers() && c.accumulator_registers(t) >= 128) return false;
+  return c.can_load_rows(t.epilogue) && !t.pointers;
 }
 /// True if the scales of blocks cost few registers and instructions: those of two blocks beside each other, or of a
 /// transposed config one for each of few rows.
@@ -351,6 +335,11 @@ constexpr int fused_registers(const WgmmaConfig& c, const GemmTraits& t) {
   const int of_matrices = c.copies_matrices(t) ? 16 * max_of(matrices - 1, 0) : 8 * matrices;
   return of_matrices + (t.epilogue.aux ? (t.epilogue.is_gated() ? 16 : 8) : 0) + (t.epilogue.has_function() ? 16 : 0) +
          (t.epilogue.bias_gradient != Bias::none ? 8 : 0);
+}
+/// The registers in which lanes exchange sums in front of an epilogue, as far as that was compiled without spills.
+constexpr int exchange_registers(const WgmmaConfig& c, const GemmTraits& t) {
+  if (!c.exchanges_sums(t)) return 0;
+  return !t.reads_c ? 24 : t.accumulator == DType::s32 ? 64 : 40;
 }
 /// True if there is such an instruction: that for s8 has fewer widths.
 constexpr bool has_instruction(const WgmmaConfig& c, const GemmTraits& t) {
@@ -439,9 +428,10 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   const int of_integers = t.accumulator == DType::s32 && !c.has_wide_d(t) ? (t.reads_c ? 28 : 12) : 0;
   const int of_conversions = max_of(of_integers, c.has_byte_d(t) ? 8 : 0);
   const int others = (c.stores_in_bulk(t) ? (t.reads_c ? 48 : 32) : (t.reads_c ? 72 : 40)) +
-                     (c.transposed && t.reads_c ? 8 : 0) + of_conversions + fused_registers(c, t);
+                     (c.transposed && t.reads_c ? 8 : 0) + exchange_registers(c, t) + of_conversions +
+                     fused_registers(c, t);
   // The sums of a k-tile have left their registers when D is stored.
-  const int multiplying = c.accumulator_registers(t) + 32 + scale_registers(c, t) + c.row_registers(t);
+  const int multiplying = c.accumulator_registers(t) + 32 + scale_registers(c, t) + c.fragment_registers(t);
   const int storing = c.accumulator_registers(t) - (c.promote ? instruction : 0) + others;
   return max_of(multiplying, storing) <= c.consumer_registers();
 }

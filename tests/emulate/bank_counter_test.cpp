@@ -167,7 +167,7 @@ TEST(BankConflicts, OfFamilyWgmmaAreNoneInLoadedRows) {
     if (!computes(t, traits_of(c.problem))) continue;
     SCOPED_TRACE(hotgemm::to_string(kernel.config) + " " + hotgemm::to_string(t));
     const bool are_bytes = size_bytes(t.element) == 1;
-    c.counts_accesses = !are_bytes;
+    c.counts_accesses = !are_bytes;  // ldmatrix is counted anyway
     const Counters found = run_gemm(kernel, c, make_matrices(c), 1).report.counters;
     const auto& loads = found[are_bytes ? Instruction::ldmatrix_x4_trans : Instruction::ld_shared_b32];
     EXPECT_GT(loads.phases, 0u);

@@ -610,6 +610,7 @@ MUTANTS = {
         "wgmma_products.cuh", "          exchange(sum.d[pair + 1], sum.d[pair + 3]);\n", ""),
     "wgmma_sums_of_odd_rows_not_exchanged": ("wgmma_products.cuh", "low = is_odd ? other : one;", "low = one;"),
     "wgmma_sums_of_the_upper_rows_from_the_lower": ("wgmma_products.cuh", "from_upper = from + 16;", "from_upper = from;"),
+    "wgmma_sums_without_products_left": ("wgmma_products.cuh", "    for (Accumulator& sum : sums) sum = {};\n", ""),
     "wgmma_loaded_stage_released_by_one_warp": (
         "wgmma.cuh", "kConfig.loads_rows(kTraits) ? kWarpSize : kWarpgroupThreads", "kWarpgroupThreads"),
     # ---- family wgmma: elements of D of 32 bits ----

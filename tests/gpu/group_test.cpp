@@ -99,6 +99,7 @@ TEST_F(GroupsOnGpu, KernelsOfEveryKindAreRight) {
        {"1203 312 272 nt f16 groups=5 align=16", "1203 312 272 nn bf16 groups=5 align=16 beta=1",
         "1203 312 272 nt f16 groups=5 align=2", "1203 312 272 nt f16*f16>f32 groups=5 align=16",
         "1203 312 272 nt s8*s8>s8 groups=5 align=16", "1203 312 272 nt e4m3 groups=3 align=16",
+        "1203 312 272 nn s8*s8>s8 groups=5 align=16", "300 312 272 tt e4m3 groups=5,masked align=16",
         "300 312 272 nt f16 groups=5,masked align=16", "300 312 272 nn bf16 groups=5,masked align=16 beta=1",
         "312 328 1203 tn f16 groups=5,k align=16", "312 328 1203 tn bf16 groups=5,k align=16 beta=1",
         "312 328 1203 tn f16*f16>f32 groups=5,k align=16"}) {

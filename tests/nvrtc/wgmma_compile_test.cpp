@@ -123,6 +123,20 @@ TEST_F(WgmmaCompile, TheMostAccumulatorsWhereLanesStoreD) {
 }
 
 /// The mixtures of types of A, B and D, in the layout that all instructions read.
+/// Words in layouts nn and tt, in turns, whose rows lanes load.
+std::vector<GemmTraits> loaded_traits() {
+  std::vector<GemmTraits> all;
+  for (const KernelTypes& types : kWgmmaTypes) {
+    if (size_bytes(types.element) == 2) continue;
+    const std::size_t turn = all.size();
+    const Op op = turn % 2 == 0 ? Op::n : Op::t;
+    all.push_back(aligned_traits(types, {op, op}, turn / 2 % 2 == 0));
+    all.back().fast_sums = is_fp8(types.element) && turn % 3 != 0;
+    if (turn % 5 == 4) all.back().vec_d = max_of(2 / size_bytes(types.element_d), 1);
+  }
+  return all;
+}
+
 std::vector<GemmTraits> mixed_traits() {
   std::vector<GemmTraits> all;
   for (const KernelTypes& types : kWgmmaTypes) {
@@ -150,6 +164,30 @@ TEST_F(WgmmaCompile, ASpreadOfAnchorsOfEveryMixtureOfTypes) {
     }
   }
   ASSERT_GE(cases.size(), 200U);
+  compile(cases, kShareOfLargest);
+}
+
+TEST_F(WgmmaCompile, ASpreadOfAnchorsThatLoadRows) {
+  constexpr std::size_t kStep = 13;
+  std::vector<MatrixCase> cases;
+  std::size_t turn = 0;
+  for (const GemmTraits& traits : loaded_traits()) {
+    std::vector<WgmmaConfig> anchors = wgmma_anchors(traits);
+    std::erase_if(anchors, [&](const WgmmaConfig& c) { return !is_legal(c, traits, arch_limits("sm_90a")); });
+    ASSERT_GE(anchors.size(), kStep) << to_string(traits);
+    for (std::size_t i = turn++ % kStep; i < anchors.size(); i += kStep)
+      cases.push_back(wgmma_case(anchors[i], traits));
+  }
+  compile(cases, kShareOfLargest);
+}
+
+TEST_F(WgmmaCompile, TheMostAccumulatorsBesideLoadedRows) {
+  std::vector<MatrixCase> cases;
+  std::size_t turn = 0;
+  for (const GemmTraits& traits : loaded_traits()) {
+    if (turn++ % 5 != 0) continue;
+    for (const WgmmaConfig& config : largest_of_each_kind(traits)) cases.push_back(wgmma_case(config, traits));
+  }
   compile(cases, kShareOfLargest);
 }
 

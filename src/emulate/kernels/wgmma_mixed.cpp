@@ -26,6 +26,7 @@ constexpr WgmmaConfig kLoadedConfigs[] = {
     {.block_m = 32,  .block_n = 256, .block_k = 64,  .consumers = 2, .split_n = true, .stages = 2, .cluster_n = 2, .transposed = true},
     {.block_m = 64,  .block_n = 32,  .block_k = 64,  .consumers = 1, .stages = 3, .split_k = true},
     {.block_m = 96,  .block_n = 128, .block_k = 128, .consumers = 2, .split_n = true, .stages = 2, .transposed = true},
+    {.block_m = 128, .block_n = 48,  .block_k = 64,  .consumers = 1, .one_tile = true, .stages = 2, .cluster_n = 2},  // precise FP8 alone
 };
 // clang-format on
 
@@ -89,10 +90,10 @@ std::span<const GemmKernel> mixed_kernels() {
     if constexpr (!kAllLayouts) {
       add_mixed_kernel<kTypes, 0, kAccesses[1], kLoadedConfigs[1], false>(all);
       [&]<int... kOther>(std::integer_sequence<int, kOther...>) {
-        (add_mixed_kernel < kTypes, kLoadedConfigs[(kFirst + kOther) % 6].transposed ? 0 : 3,
-         kAccesses[(kFirst + kOther) % 4], kLoadedConfigs[(kFirst + kOther) % 6], kFastSums > (all), ...);
+        (add_mixed_kernel < kTypes, kLoadedConfigs[(kFirst + kOther) % 7].transposed ? 0 : 3,
+         kAccesses[(kFirst + kOther) % 4], kLoadedConfigs[(kFirst + kOther) % 7], kFastSums > (all), ...);
       }
-      (std::make_integer_sequence<int, kCount>{});
+      (std::make_integer_sequence < int, kCount == 6 ? 7 : kCount > {});
     }
     return all;
   }();
