@@ -339,7 +339,7 @@ constexpr int fused_registers(const WgmmaConfig& c, const GemmTraits& t) {
 /// The registers in which lanes exchange sums in front of an epilogue, as far as that was compiled without spills.
 constexpr int exchange_registers(const WgmmaConfig& c, const GemmTraits& t) {
   if (!c.exchanges_sums(t)) return 0;
-  return !t.reads_c ? 24 : t.accumulator == DType::s32 ? 64 : 40;
+  return !t.reads_c ? 32 : t.accumulator == DType::s32 ? 64 : 40;
 }
 /// True if there is such an instruction: that for s8 has fewer widths.
 constexpr bool has_instruction(const WgmmaConfig& c, const GemmTraits& t) {
