@@ -14,7 +14,7 @@
 
 namespace hotgemm {
 
-/// What all products of a consumer have in common: its parts of the tiles in each stage.
+/// The parts of the tiles of A and B in a stage that one consumer multiplies.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 class StagedOperands {
   static constexpr WgmmaTile kTileA = kConfig.a_tile(kTraits), kTileB = kConfig.b_tile(kTraits);
@@ -107,8 +107,7 @@ class SharedProducts : StagedOperands<kTraits, kConfig> {
   u64 rows_, columns_;
 };
 
-/// Products of rows that lanes load into registers. While the products of a k-step are in flight, lanes load the rows
-/// of the next one.
+/// Products of rows that lanes load into registers. While a product is in flight, lanes load the rows of the next one.
 ///
 /// Bytes come in pairs that lie beside each other along m (or n), and a lane takes both: rows 2g and 2g + 1 of each 16,
 /// where an instruction has rows g and g + 8. `finish` mends that.
@@ -257,10 +256,10 @@ class LoadedProducts : StagedOperands<kTraits, kConfig> {
 
   /// Takes the sums of rows 2g and 2g + 1 of a column, and returns those of rows g and g + 8.
   HOTGEMM_DEVICE void exchange(float& low, float& high) const {
-    u32 bits[2] = {ptx::bits_of(low), ptx::bits_of(high)};
-    exchange(bits[0], bits[1]);
-    low = ptx::float_of(bits[0]);
-    high = ptx::float_of(bits[1]);
+    u32 low_bits = ptx::bits_of(low), high_bits = ptx::bits_of(high);
+    exchange(low_bits, high_bits);
+    low = ptx::float_of(low_bits);
+    high = ptx::float_of(high_bits);
   }
   HOTGEMM_DEVICE void exchange(u32& low, u32& high) const {
     // Each lane sends one of its sums to each of two lanes: those that want rows 2g and 2g + 1, or g + 8 of these.

@@ -108,7 +108,7 @@ FamilyText family_text(const WgmmaConfig& config, const GemmTraits& traits) {
                                  .element = config.transposed ? traits.element_b : traits.element,
                                  .accumulator = traits.accumulator,
                                  .element_b = config.transposed ? traits.element : traits.element_b,
-                                 .a_is_k_major = config.loads_rows(traits) || config.row_tile(traits).k_major,
+                                 .a_is_k_major = config.row_tile(traits).k_major,
                                  .b_is_k_major = config.column_tile(traits).k_major,
                                  .a_in_registers = config.loads_rows(traits)},
                                 "Instruction");

@@ -14,7 +14,8 @@ constexpr int kRegistersOfA = 4;
 
 bool exists(const WgmmaInstruction& i) {
   if (i.n < 8 || i.n > 256 || i.n % 8 != 0) return false;
-  const bool is_k_major = i.a_is_k_major && i.b_is_k_major, has_one_type = i.element == i.element_b;
+  const bool is_k_major = (i.a_in_registers || i.a_is_k_major) && i.b_is_k_major,
+             has_one_type = i.element == i.element_b;
   if (i.a_in_registers && size_bytes(i.element) == 2) return false;  // there is one, which no kernel needs
   switch (i.element) {
     case DType::f16: return has_one_type && (i.accumulator == DType::f32 || i.accumulator == DType::f16);

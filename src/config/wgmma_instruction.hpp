@@ -12,7 +12,7 @@ struct WgmmaInstruction {
   DType element = DType::f16;      ///< the type of A
   DType accumulator = DType::f32;  ///< f32, or f16 for f16 elements; s32 for s8
   DType element_b = element;       ///< any FP8 type if A's is one
-  bool a_is_k_major = true;        ///< as are all operands of elements of other than 16 bits
+  bool a_is_k_major = true;        ///< as are all operands in shared memory of elements of other than 16 bits
   bool b_is_k_major = true;
   bool a_in_registers = false;  ///< for elements of other than 16 bits
 };

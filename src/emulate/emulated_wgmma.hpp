@@ -39,8 +39,7 @@ struct EmulatedWgmma {
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 using EmulatedWgmmaOf =
     EmulatedWgmma<kConfig.instruction_n(), kConfig.transposed ? kTraits.element_b : kTraits.element,
-                  kTraits.accumulator, kConfig.loads_rows(kTraits) || kConfig.row_tile(kTraits).k_major,
-                  kConfig.column_tile(kTraits).k_major, kConfig.transposed ? kTraits.element : kTraits.element_b,
-                  kConfig.loads_rows(kTraits)>;
+                  kTraits.accumulator, kConfig.row_tile(kTraits).k_major, kConfig.column_tile(kTraits).k_major,
+                  kConfig.transposed ? kTraits.element : kTraits.element_b, kConfig.loads_rows(kTraits)>;
 
 }  // namespace hotgemm::emulate

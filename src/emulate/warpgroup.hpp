@@ -38,7 +38,7 @@ struct WgmmaShape {
     if (b != a || (a != DType::f16 && a != DType::bf16)) return false;
     return sum == DType::f32 || (sum == DType::f16 && a == DType::f16);
   }
-  constexpr bool are_k_major() const { return a_is_k_major && b_is_k_major; }
+  constexpr bool are_k_major() const { return (a_in_registers || a_is_k_major) && b_is_k_major; }
   friend bool operator==(const WgmmaShape&, const WgmmaShape&) = default;
 };
 

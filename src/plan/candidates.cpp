@@ -190,7 +190,7 @@ void keep_legal(std::vector<KernelConfig>& configs, const GemmTraits& traits, co
   std::erase_if(configs, [&](const KernelConfig& c) { return !is_legal(c, traits, arch); });
 }
 
-/// Configs that need operands in different forms. Every config of a family needs them as one of these does.
+/// Configs that need operands in different forms. Each other config needs them as one of these does, or as they lie.
 const KernelConfig kReaders[] = {WgmmaConfig{}, WgmmaConfig{.transposed = true}, WgmmaConfig{.one_tile = true},
                                  MmaConfig{}, FmaConfig{}};
 

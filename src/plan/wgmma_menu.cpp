@@ -79,7 +79,7 @@ constexpr WgmmaTiles kTransposedTiles[] = {
     {Schedule::one_tile,         2, 128,  16, 128, 16, true},
 };
 
-/// Wide transposed tiles, for a B whose rows lanes must load: they are the rows of transposed products.
+/// Wide transposed tiles. Lanes load the rows of B for them, which no plain tile can do.
 constexpr WgmmaTiles kLoadedTiles[] = {
     {Schedule::cooperative,      1,  64, 144, 256, 16, true},
     {Schedule::cooperative,      2, 128, 224, 256, 16, true},

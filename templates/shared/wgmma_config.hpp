@@ -114,8 +114,8 @@ struct WgmmaConfig {
   constexpr bool loads_rows(const GemmTraits& t) const { return reads_k_major_only(t.element) && !row_tile(t).k_major; }
   /// True if lanes exchange sums, because they load rows in pairs of bytes (templates/wgmma_products.cuh).
   constexpr bool exchanges_sums(const GemmTraits& t) const { return loads_rows(t) && size_bytes(t.element) == 1; }
-  /// The registers of a lane for rows: those of four products. Transposed configs with `promote` were compiled without
-  /// spills with half of them.
+  /// The registers of a lane for rows: those of four products. Transposed configs with `promote` do not spill if half
+  /// of them are counted.
   constexpr int fragment_registers(const GemmTraits& t) const {
     return !loads_rows(t) ? 0 : transposed && promote ? 8 : 16;
   }
@@ -336,7 +336,7 @@ constexpr int fused_registers(const WgmmaConfig& c, const GemmTraits& t) {
   return of_matrices + (t.epilogue.aux ? (t.epilogue.is_gated() ? 16 : 8) : 0) + (t.epilogue.has_function() ? 16 : 0) +
          (t.epilogue.bias_gradient != Bias::none ? 8 : 0);
 }
-/// The registers in which lanes exchange sums in front of an epilogue, as far as that was compiled without spills.
+/// The registers that lanes need to exchange sums in front of an epilogue. With fewer, kernels spilled.
 constexpr int exchange_registers(const WgmmaConfig& c, const GemmTraits& t) {
   if (!c.exchanges_sums(t)) return 0;
   return !t.reads_c ? 32 : t.accumulator == DType::s32 ? 64 : 40;

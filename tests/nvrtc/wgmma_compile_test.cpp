@@ -123,6 +123,15 @@ TEST_F(WgmmaCompile, TheMostAccumulatorsWhereLanesStoreD) {
 }
 
 /// The mixtures of types of A, B and D, in the layout that all instructions read.
+/// The configs with the most accumulators, for every `step`th of the traits.
+std::vector<MatrixCase> cases_of_the_largest(const std::vector<GemmTraits>& all, std::size_t step) {
+  std::vector<MatrixCase> cases;
+  for (std::size_t i = 0; i < all.size(); i += step) {
+    for (const WgmmaConfig& config : largest_of_each_kind(all[i])) cases.push_back(wgmma_case(config, all[i]));
+  }
+  return cases;
+}
+
 /// Words in layouts nn and tt, in turns, whose rows lanes load.
 std::vector<GemmTraits> loaded_traits() {
   std::vector<GemmTraits> all;
@@ -182,23 +191,11 @@ TEST_F(WgmmaCompile, ASpreadOfAnchorsThatLoadRows) {
 }
 
 TEST_F(WgmmaCompile, TheMostAccumulatorsBesideLoadedRows) {
-  std::vector<MatrixCase> cases;
-  std::size_t turn = 0;
-  for (const GemmTraits& traits : loaded_traits()) {
-    if (turn++ % 5 != 0) continue;
-    for (const WgmmaConfig& config : largest_of_each_kind(traits)) cases.push_back(wgmma_case(config, traits));
-  }
-  compile(cases, kShareOfLargest);
+  compile(cases_of_the_largest(loaded_traits(), 5), kShareOfLargest);
 }
 
 TEST_F(WgmmaCompile, TheMostAccumulatorsOfMixturesOfTypes) {
-  std::vector<MatrixCase> cases;
-  std::size_t turn = 0;
-  for (const GemmTraits& traits : mixed_traits()) {
-    if (turn++ % 3 != 0) continue;
-    for (const WgmmaConfig& config : largest_of_each_kind(traits)) cases.push_back(wgmma_case(config, traits));
-  }
-  compile(cases, kShareOfLargest);
+  compile(cases_of_the_largest(mixed_traits(), 3), kShareOfLargest);
 }
 
 TEST_F(WgmmaCompile, ASpreadOfTheMenu) {
