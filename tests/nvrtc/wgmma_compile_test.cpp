@@ -40,6 +40,8 @@ class WgmmaCompile : public CompileMatrix {
 #endif
   }
 
+  /// The configs with the most accumulators, for every `step`th of the traits.
+  std::vector<MatrixCase> cases_of_the_largest(const std::vector<GemmTraits>& all, std::size_t step);
   MatrixCase wgmma_case(const WgmmaConfig& config, const GemmTraits& traits) {
     MatrixCase one = gemm_case(config, traits, "sm_90a", bundle_);
     for (const int field : kind_of(config)) one.kind += std::to_string(field) + " ";
@@ -123,8 +125,7 @@ TEST_F(WgmmaCompile, TheMostAccumulatorsWhereLanesStoreD) {
 }
 
 /// The mixtures of types of A, B and D, in the layout that all instructions read.
-/// The configs with the most accumulators, for every `step`th of the traits.
-std::vector<MatrixCase> cases_of_the_largest(const std::vector<GemmTraits>& all, std::size_t step) {
+std::vector<MatrixCase> WgmmaCompile::cases_of_the_largest(const std::vector<GemmTraits>& all, std::size_t step) {
   std::vector<MatrixCase> cases;
   for (std::size_t i = 0; i < all.size(); i += step) {
     for (const WgmmaConfig& config : largest_of_each_kind(all[i])) cases.push_back(wgmma_case(config, all[i]));
