@@ -1,6 +1,6 @@
 #include "gpu/code_digest.hpp"
 
-#include "gpu/elf_sections.hpp"
+#include "gpu/elf_file.hpp"
 
 #include <string_view>
 #include <vector>
@@ -8,7 +8,7 @@
 namespace hotgemm {
 namespace {
 
-using Bytes = std::span<const std::uint8_t>;
+using Bytes = ElfBytes;
 
 /// The kind of section that the digest covers, from the start of the section's name; 0 for other sections. The rest of
 /// the name is the kernel's. Bank 4 is a table of the addresses of variables: NVRTC keeps every constexpr member of a

@@ -1,6 +1,6 @@
 #include "gpu/cubin_memory.hpp"
 
-#include "gpu/elf_sections.hpp"
+#include "gpu/elf_file.hpp"
 
 #include <algorithm>
 #include <array>

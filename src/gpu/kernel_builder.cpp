@@ -3,7 +3,6 @@
 #include "base/callback_guard.hpp"
 #include "base/cores.hpp"
 #include "gpu/compile_threads.hpp"
-#include "gpu/nvrtc.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -45,7 +44,8 @@ BuildResult KernelBuilder::build(const KernelSource& source, BuildOptions option
   const Nvrtc& nvrtc = Nvrtc::get();
   const ShardLock lock = cache_.lock(source.identity, patience_until(options.deadline));
   if (auto cubin = find(source, options.reuse)) return {std::move(cubin), true, {}};
-  Cubin cubin = compile_ ? compile_(source) : nvrtc.compile(source, bundle_, nullptr, options.deadline);
+  Cubin cubin =
+      compile_ ? compile_(source) : nvrtc.compile(source, bundle_, nullptr, options.deadline, options.variables);
   cache_.store(source.identity, cubin);
   return {std::move(cubin), false, {}};
 }
@@ -53,7 +53,7 @@ BuildResult KernelBuilder::build(const KernelSource& source, BuildOptions option
 BuildResult KernelBuilder::rebuild(const KernelSource& source, const Cubin& refused, std::string_view reason,
                                    bool may_compile) {
   cache_.discard(source.identity, refused, reason);
-  if (may_compile) return build(source);
+  if (may_compile) return build(source, {.variables = GlobalVariables::all});
   if (std::optional<Cubin> other = find(source)) return {std::move(other), true, {}};
   throw Error(ErrorCode::not_prepared, "the cubin in the cache cannot be used, and was dropped: " +
                                            std::string(reason) + "; run: hotgemm prewarm");
@@ -70,7 +70,8 @@ std::vector<BuildResult> KernelBuilder::build_all(std::span<const KernelSource> 
   CallbackGuard callbacks;
   const auto build_one = [&](std::size_t i) {
     try {
-      results[i] = build(sources[i], {options.reuse, i == 0 ? Clock::time_point::max() : options.deadline});
+      results[i] =
+          build(sources[i], {options.reuse, i == 0 ? Clock::time_point::max() : options.deadline, options.variables});
     } catch (const Error& error) {
       results[i].failure = error.code() == ErrorCode::interrupted ? kLateBuild : error.what();
     } catch (const std::exception& error) {

@@ -3,6 +3,7 @@
 #include "cache/binary_cache.hpp"
 #include "config/kernel_source.hpp"
 #include "config/template_bundle.hpp"
+#include "gpu/nvrtc.hpp"
 
 #include <chrono>
 #include <functional>
@@ -35,6 +36,7 @@ enum class Reuse {
 struct BuildOptions {
   Reuse reuse = Reuse::any_toolchain;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+  GlobalVariables variables = GlobalVariables::read;  ///< of a cubin that is compiled
 };
 
 /// Turns sources into cubins. A cubin that is not in the cache is compiled with NVRTC and stored there. Thread-safe.
@@ -56,7 +58,8 @@ class KernelBuilder {
   /// A compilation that reaches the deadline is cancelled: Error{interrupted}.
   BuildResult build(const KernelSource& source, BuildOptions options = {});
   /// Another cubin for `refused`, which the driver refused for `reason`: forgets it, on disk too, and builds the kernel
-  /// anew. If `may_compile` is false, returns what the cache still has, or throws Error{not_prepared}.
+  /// anew, with all variables, as NVRTC makes it. If `may_compile` is false, returns what the cache still has, or
+  /// throws Error{not_prepared}.
   BuildResult rebuild(const KernelSource& source, const Cubin& refused, std::string_view reason, bool may_compile);
   /// Builds all with up to `jobs` threads: this one and others of CompileThreads. Failures are results, not exceptions.
   /// `done` is called after each, from one thread at a time, with its index; the build stops if `done` returns false.

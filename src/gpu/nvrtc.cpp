@@ -5,6 +5,8 @@
 #include "gpu/build_id.hpp"
 #include "gpu/kept_interrupt.hpp"
 #include "gpu/nvrtc_search.hpp"
+#include "gpu/ptx_variables.hpp"
+#include "gpu/slim_cubin.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -12,9 +14,11 @@
 
 #include <atomic>
 #include <charconv>
+#include <cstdint>
 #include <mutex>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace hotgemm {
 namespace {
@@ -54,6 +58,13 @@ int is_to_end(void* flow, void*) {
   return Clock::now() >= going.deadline ? 1 : 0;
 }
 
+void drop_unread_variables(std::vector<std::uint8_t>& image, const std::string& ptx) {
+  if (ptx.empty()) return;
+  const auto unread = unread_variables(ptx);
+  if (!unread) return;
+  if (auto slim = slim_cubin(image, *unread)) image = *std::move(slim);
+}
+
 std::atomic<const Nvrtc*> instance{nullptr};  // set once, never freed
 
 }  // namespace
@@ -85,6 +96,8 @@ Nvrtc::Nvrtc() {
   bind(log_, "nvrtcGetProgramLog");
   bind(cubin_size_, "nvrtcGetCUBINSize");
   bind(cubin_, "nvrtcGetCUBIN");
+  bind(ptx_size_, "nvrtcGetPTXSize");
+  bind(ptx_, "nvrtcGetPTX");
   bind(set_flow_callback_, "nvrtcSetFlowCallback");
 
   int major = 0, minor = 0;
@@ -93,8 +106,18 @@ Nvrtc::Nvrtc() {
   toolchain_ = "nvrtc-" + std::to_string(major) + "." + std::to_string(minor) + "-" + build_id_of(path_);
 }
 
+/// Empty if NVRTC keeps no PTX.
+std::string Nvrtc::ptx_of(nvrtcProgram program) const {
+  std::size_t bytes = 0;
+  if (ptx_size_(program, &bytes) != NVRTC_SUCCESS || bytes < 2) return {};
+  std::string ptx(bytes, '\0');
+  if (ptx_(program, ptx.data()) != NVRTC_SUCCESS) return {};
+  ptx.resize(bytes - 1);
+  return ptx;
+}
+
 Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, std::string* log_of_success,
-                     Clock::time_point deadline) const {
+                     Clock::time_point deadline, GlobalVariables variables) const {
   const ProfilerRange range([&] { return "compile " + source.symbol; });
   const double start_ms = thread_cpu_ms();
   std::vector<const char*> texts, names, options;
@@ -149,6 +172,7 @@ Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, s
   Cubin cubin;
   cubin.image.resize(image_bytes);
   check(cubin_(program, reinterpret_cast<char*>(cubin.image.data())), "get the cubin of");
+  if (variables == GlobalVariables::read) drop_unread_variables(cubin.image, ptx_of(program));
   cubin.symbol = source.symbol;
   constexpr std::string_view kArchOption = "--gpu-architecture=";
   for (const std::string& option : source.options) {

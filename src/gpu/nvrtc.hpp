@@ -10,6 +10,9 @@
 
 namespace hotgemm {
 
+/// The variables in global memory that a cubin has: those that its instructions read, or all that NVRTC makes.
+enum class GlobalVariables { read, all };
+
 /// NVRTC, loaded by dlopen. Compiling needs neither a GPU nor libcuda. Immutable; usable from any thread.
 class Nvrtc {
  public:
@@ -23,8 +26,11 @@ class Nvrtc {
   /// success, `log` receives NVRTC's log, including the report of ptxas on the kernel. At `deadline` NVRTC is told to
   /// stop; then throws Error{interrupted}. NVRTC asks between its phases: front end, optimiser, ptxas. All
   /// phases of one of our kernels together take 0.3 to 2 s of CPU time.
+  ///
+  /// The cubin has no variables that no instruction reads (slim_cubin.hpp), unless `variables` says that it is to.
   Cubin compile(const KernelSource& source, const TemplateBundle& bundle, std::string* log = nullptr,
-                std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max()) const;
+                std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max(),
+                GlobalVariables variables = GlobalVariables::read) const;
 
   /// The toolchain as "nvrtc-13.0-<ELF build id>": a cubin depends on it in addition to its identity.
   const std::string& toolchain() const { return toolchain_; }
@@ -32,6 +38,7 @@ class Nvrtc {
 
  private:
   Nvrtc();
+  std::string ptx_of(nvrtcProgram program) const;
 
   std::string path_;
   std::string toolchain_;
@@ -44,6 +51,8 @@ class Nvrtc {
   decltype(&::nvrtcGetProgramLog) log_;
   decltype(&::nvrtcGetCUBINSize) cubin_size_;
   decltype(&::nvrtcGetCUBIN) cubin_;
+  decltype(&::nvrtcGetPTXSize) ptx_size_;
+  decltype(&::nvrtcGetPTX) ptx_;
   decltype(&::nvrtcSetFlowCallback) set_flow_callback_;
 };
 

@@ -28,11 +28,12 @@ struct TimedCall {
   std::function<void()> prepare, act, clean;
 };
 
-/// The objects that the calls make and take. `small` and `deep` are kernels of kSmallText and kDeepText.
+/// The objects that the calls make and take. `small` and `deep` are kernels of kSmallText and kDeepText, `all` and
+/// `slim` one of kConstantsText, with all variables and without.
 struct DriverObjects {
   const Driver& driver;
   const OtherDriverCalls& other;
-  Cubin small, deep;
+  Cubin small, deep, all, slim;
   OwnedStream stream;
   DeviceBuffer target;
   CUmodule module = nullptr;
@@ -73,6 +74,9 @@ inline std::vector<TimedCall> loading_calls(DriverObjects& o) {
   const Driver& d = o.driver;
   std::vector<TimedCall> calls{
       {"cuModuleLoadData", [] {}, [&] { o.load(o.small); }, [&] { o.unload(); }},
+      {"cuModuleLoadData, with variables", [] {}, [&] { o.load(o.all); }, [&] { o.unload(); }},
+      {"cuModuleLoadData, without them", [] {}, [&] { o.load(o.slim); }, [&] { o.unload(); }},
+      {"cuModuleUnload, with variables", [&] { o.load(o.all); }, [&] { o.unload(); }, [] {}},
       {"cuModuleGetFunction", [&] { o.load(o.small); }, [&] { o.find(o.small); }, [&] { o.unload(); }},
       {"cuFuncGetAttribute, fresh", [&] { o.load_and_find(o.small); },
        [&] {

@@ -7,7 +7,10 @@
 #include "gpu/gpu_fixture.hpp"
 #include "gpu/spinner.hpp"
 
+#include "config/render.hpp"
+#include "config/traits.hpp"
 #include "gpu/device_buffer.hpp"
+#include "gpu/nvrtc.hpp"
 
 #include <hotgemm/prepacked.hpp>
 
@@ -31,6 +34,14 @@ class DriverWaits : public GpuTest, public testing::WithParamInterface<unsigned>
 
   Cubin compiled(const char* symbol, const char* text) const {
     return compile_for_test(symbol, text, gpu().arch(), impl_of(gpu().context()).engine().bundle);
+  }
+
+  /// A kernel of family `simt`, which every GPU runs.
+  Cubin compiled_gemm(GlobalVariables variables) const {
+    const TemplateBundle& bundle = impl_of(gpu().context()).engine().bundle;
+    const KernelSource source = render(*parse_config("simt_m64_n64_k16_tm4_tn4"),
+                                       traits_of(parse_workload("64 64 64 nt f32")), gpu().arch(), bundle);
+    return Nvrtc::get().compile(source, bundle, nullptr, std::chrono::steady_clock::time_point::max(), variables);
   }
 
   std::optional<OtherDriverCalls> other_;
@@ -83,6 +94,8 @@ TEST_P(DriverWaits, SomeCallsOfTheDriverDo) {
                   .other = *other_,
                   .small = compiled("small", kSmallText),
                   .deep = compiled("deep", kDeepText),
+                  .all = compiled_gemm(GlobalVariables::all),
+                  .slim = compiled_gemm(GlobalVariables::read),
                   .stream = OwnedStream(driver()),
                   .target = DeviceBuffer(driver(), 4096)};
   CUmoduleLoadingMode mode{};

@@ -80,6 +80,26 @@ TEST_F(FunctionOnGpu, AProductOfABatchHasItsNumber) {
   }
 }
 
+/// The text is a variable in global memory, so the cubin keeps its variables.
+TEST_F(FunctionOnGpu, ATableInAFunctionIsRead) {
+  constexpr std::size_t kRows = 8, kCols = 40;
+  Problem problem = parse_problem("8 40 64 nt f16*f16>f32");
+  problem.epilogue.function = gpu().context().add_function("value + \"\\1\\2\\3\\4\\5\\6\\7\"[column % 7]");
+  DeviceBuffer operands(driver(), 1 << 16), d(driver(), kRows * kCols * sizeof(float));
+  driver().check(driver().cuMemsetD32Async(operands.get(), 0, (1 << 16) / 4, stream()), "clear the operands");
+  gpu().context().gemm(stream(), problem,
+                       {.a = reinterpret_cast<const void*>(operands.get()),
+                        .b = reinterpret_cast<const void*>(operands.get()),
+                        .d = reinterpret_cast<void*>(d.get()),
+                        .lda = 64,
+                        .ldb = 64,
+                        .ldd = kCols});
+  std::vector<float> found(kRows * kCols);
+  driver().check(driver().cuStreamSynchronize(stream()), "compute");
+  driver().check(driver().cuMemcpyDtoH(found.data(), d.get(), found.size() * sizeof(float)), "fetch D");
+  for (std::size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], static_cast<float>(i % kCols % 7 + 1)) << i;
+}
+
 TEST_F(FunctionOnGpu, AnErrorIsTheUsersLine) {
   Workload problem = parse_workload("256 256 256 nt bf16");
   problem.epilogue.function = gpu().context().add_function("column scale\n\nvalue * scales\n", "my_function.txt");
