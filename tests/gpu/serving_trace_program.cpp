@@ -37,6 +37,7 @@ constexpr const char* kHelp = R"(usage: serving_trace_program [OPTION VALUE]...
   --cache DIR          cache directory (HOTGEMM_CACHE_DIR, or the user's)
   --worker PATH        ContextOptions::worker
   --seed N             of the numbers of rows (1)
+  --check N            compare every bit of every Nth step, 0: of none (0); the operands are those of the exact check
   --side N             a kernel on the second stream beside every Nth step, 0: none (4)
   --reference FILE     the times of steps that speeds are relative to (default: the medians of this run)
   --write-reference F  write the medians of this run as such a file
@@ -48,7 +49,7 @@ constexpr const char* kHelp = R"(usage: serving_trace_program [OPTION VALUE]...
 struct Options {
   std::string policy = "estimate", cache, worker, reference, write_reference, csv, list;
   double seconds = 60, load = 0.7, share = 0;
-  std::uint64_t seed = 1, side = 4;
+  std::uint64_t seed = 1, side = 4, check = 0;
   std::int64_t scale = 1;
 };
 
@@ -63,13 +64,14 @@ Options parse(int argc, char** argv) {
                                                     {"--worker", &o.worker}, {"--reference", &o.reference},
                                                     {"--csv", &o.csv},       {"--write-reference", &o.write_reference},
                                                     {"--list", &o.list}};
+    const std::map<std::string, std::uint64_t*> counts{{"--seed", &o.seed}, {"--side", &o.side}, {"--check", &o.check}};
     const std::map<std::string, double*> numbers{{"--seconds", &o.seconds}, {"--load", &o.load}, {"--share", &o.share}};
     if (const auto text = texts.find(name); text != texts.end()) {
       *text->second = value;
     } else if (const auto number = numbers.find(name); number != numbers.end()) {
       *number->second = std::stod(value);
-    } else if (name == "--seed" || name == "--side") {
-      (name == "--seed" ? o.seed : o.side) = std::stoull(value);
+    } else if (const auto count = counts.find(name); count != counts.end()) {
+      *count->second = std::stoull(value);
     } else if (name == "--scale") {
       o.scale = std::stoll(value);
     } else {
@@ -110,8 +112,11 @@ Problem problem_of(const Shape& shape, std::int64_t m, std::int64_t scale) {
 /// A weight, and room for the activations in front of it and behind it.
 class Weight {
  public:
-  Weight(const Driver& driver, const CheckKernels& kernels, CUstream stream, const Problem& largest)
-      : a_(driver, bytes(largest.m, largest.k)),
+  static constexpr unsigned kSeed = 1;
+
+  Weight(const Driver& driver, const CheckKernels& kernels, CUstream stream, const Problem& largest, bool is_checked)
+      : driver_(driver),
+        a_(driver, bytes(largest.m, largest.k)),
         b_(driver, bytes(largest.n, largest.k)),
         d_(driver, bytes(largest.m, largest.n)),
         set_{.a = a_.get(),
@@ -122,13 +127,21 @@ class Weight {
              .ldb = largest.k,
              .ldc = largest.n,
              .ldd = largest.n} {
-    kernels.fill_normal(largest, set_, 1, stream);
+    if (is_checked) {
+      kernels.fill_check(largest, set_, kSeed, stream);
+    } else {
+      kernels.fill_normal(largest, set_, kSeed, stream);
+    }
   }
   const OperandSet& set() const { return set_; }
+  void poison(CUstream stream) const {
+    driver_.check(driver_.cuMemsetD8Async(d_.get(), unwritten_byte(kBf16.d), d_.bytes(), stream), "poison D");
+  }
 
  private:
   static std::size_t bytes(std::int64_t rows, std::int64_t cols) { return static_cast<std::size_t>(rows * cols) * 2; }
 
+  const Driver& driver_;
   DeviceBuffer a_, b_, d_;
   OperandSet set_;
 };
@@ -184,7 +197,7 @@ class Trace {
     const CheckKernels& kernels = impl_of(*setup_).current().check_kernels();
     for (const Shape& shape : kLayer) {
       const Problem largest = problem_of(shape, kLargestM / options.scale, options.scale);
-      weights_.push_back(std::make_unique<Weight>(driver_, kernels, stream_.get(), largest));
+      weights_.push_back(std::make_unique<Weight>(driver_, kernels, stream_.get(), largest, options.check > 0));
     }
     kernels.pointwise(side_memory_.get(), side_memory_.bytes(), side_.get());
     driver_.check(driver_.cuCtxSynchronize(), "fill the operands");
@@ -214,7 +227,11 @@ class Trace {
       if (has_side_work) {
         impl_of(*setup_).current().check_kernels().pointwise(side_memory_.get(), side_memory_.bytes(), side_.get());
       }
-      step(rows_.next());
+      const std::int64_t m = rows_.next();
+      const bool is_checked = options_.check > 0 && i % options_.check == 0;
+      if (is_checked) poison();
+      step(m);
+      if (is_checked) compare(m);
     }
     driver_.check(driver_.cuCtxSynchronize(), "wait for the end of the trace");
   }
@@ -239,8 +256,11 @@ class Trace {
             {"speed_of_last_tenth", speed_of_last_tenth(reference)},
             {"by_m", summary.by_rows()},
             {"windows", summary.windows()},
+            {"checked_products", checked_},
+            {"wrong", wrong_},
             {"stats", stats_report()}};
   }
+  bool is_right() const { return wrong_.empty(); }
 
  private:
   double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
@@ -261,6 +281,22 @@ class Trace {
         if (cublas_) p.cublas = cublas_->default_gemm(p.workload, std::span(&set, 1), 1, 0).launch;
         products_[m].push_back(std::move(p));
       }
+    }
+  }
+
+  /// Fills the results with what no product writes.
+  void poison() {
+    for (const auto& weight : weights_) weight->poison(stream_.get());
+  }
+
+  /// Compares the results of the last step, of `m` rows, with the exact ones.
+  void compare(std::int64_t m) {
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      const Product& product = products_.at(m)[i];
+      const std::string wrong = impl_of(*setup_).current().check_kernels().check(product.problem, weights_[i]->set(),
+                                                                                 Weight::kSeed, 1, 0, stream_.get());
+      ++checked_;
+      if (!wrong.empty()) wrong_.push_back(product.name + ": " + wrong);
     }
   }
 
@@ -372,6 +408,8 @@ class Trace {
   std::set<ClassBits> met_;
   std::vector<double> first_us_, later_us_;
   std::vector<SlowCall> slow_first_, slow_later_;
+  std::int64_t checked_ = 0;  // products whose every bit was compared
+  std::vector<std::string> wrong_;
   long preemptions_ = 0;  // before this step
 };
 
@@ -383,7 +421,7 @@ int run(const Options& options) {
   }
   trace.run();
   std::printf("%s\n", trace.report().dump().c_str());
-  return 0;
+  return trace.is_right() ? 0 : 2;
 }
 
 }  // namespace
