@@ -1,13 +1,12 @@
 #include "base/log.hpp"
-#include "config/render.hpp"
-#include "config/repack.hpp"
-#include "config/traits.hpp"
 #include "context_impl.hpp"
+#include "runtime/loaded_choice.hpp"
 
 #include <hotgemm/error.hpp>
 
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <utility>
 
 // To load a kernel waits for every kernel that runs in the CUDA context, milliseconds in a busy server. So under
@@ -17,42 +16,19 @@
 namespace hotgemm {
 namespace {
 
-/// An interim kernel may be expected to take so many times the time of the best choice. The class runs it for ten to
-/// some hundred calls. A load would have cost the time of one to three calls.
+/// An interim kernel may be expected to take so many times the least time that a kernel could take. The class runs it
+/// for ten to some hundred calls.
 constexpr double kMostSlowdown = 2;
 
 }  // namespace
 
 std::shared_ptr<const PlanImpl> Context::Impl::interim_plan(DeviceState& device, const Workload& problem) {
   const bool keeps_first = problem.order == SumOrder::deterministic || pinned_.contains(class_key(problem));
-  if (keeps_first || !options_.background.loads_kernels || !device.is_primary() || device.kernel_count() == 0) {
-    return nullptr;
-  }
-  const auto is_loaded = [&](const Choice& choice) {
-    return device.is_loaded(choice.config, traits_of(problem, choice.launch));
-  };
-  const Affordable affordable = affordable_choices(device, problem);
-  if (affordable.choices.empty()) return nullptr;
-  const Choice& best = affordable.choices.front();
-  const Choice* without = engine_.workspace_of(best.config, best.launch, problem).is_empty()
-                              ? nullptr
-                              : first_without_workspace(affordable.choices, best, problem, engine_.workspace_of);
-  const bool is_ready = is_loaded(best) && (without == nullptr || is_loaded(*without)) &&
-                        (!repacks(best.launch) || device.is_repack_kernel_loaded());
-  if (is_ready) return nullptr;
-  const double most_us = kMostSlowdown * predicted_us(device, problem, best);
-  for (const Choice& choice : affordable.choices) {
-    // A kernel that needs workspace, as copies of operands do, would have that and another kernel loaded.
-    if (!is_loaded(choice) || !engine_.workspace_of(choice.config, choice.launch, problem).is_empty()) continue;
-    if (!(predicted_us(device, problem, choice) <= most_us)) continue;
-    const GemmTraits traits = traits_of(problem, choice.launch);
-    const std::optional<Cubin> cubin =
-        engine_.builder.find(render(choice.config, traits, device.info().arch, engine_.bundle));
-    if (!cubin || cubin->spill_bytes > most_spill_bytes(problem)) continue;
-    std::shared_ptr<const PlanImpl> plan = device.make_plan(choice, traits, *cubin, {}, "interim", false);
-    return background_.load_later(device, problem, plan) ? plan : nullptr;
-  }
-  return nullptr;
+  if (keeps_first || !options_.background.loads_kernels || !device.is_primary()) return nullptr;
+  std::optional<LoadedChoice> best = best_loaded(device, problem, kMostSlowdown);
+  if (!best) return nullptr;
+  std::shared_ptr<const PlanImpl> plan = device.make_plan(best->choice, std::move(best->kernel), {}, "interim");
+  return background_.load_later(device, problem, plan) ? plan : nullptr;
 }
 
 void Context::Impl::replace_interim(const BackgroundTuner::Waiting& waiting) {

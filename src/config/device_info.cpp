@@ -2,13 +2,40 @@
 
 #include <hotgemm/error.hpp>
 
+#include <array>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+
 namespace hotgemm {
 namespace {
 
-std::string name_of(const ArchLimits& row) {
-  std::string name = "sm_" + std::to_string(row.sm);
-  if (row.suffix != 0) name += row.suffix;
-  return name;
+/// "sm_90a"; the numbers of all architectures have two or three digits.
+class ArchName {
+ public:
+  constexpr explicit ArchName(const ArchLimits& row) {
+    for (const char c : std::string_view("sm_")) text_[size_++] = c;
+    for (int unit = row.sm < 100 ? 10 : 100; unit > 0; unit /= 10) {
+      text_[size_++] = static_cast<char>('0' + row.sm / unit % 10);
+    }
+    if (row.suffix != 0) text_[size_++] = row.suffix;
+  }
+  constexpr operator std::string_view() const { return {text_, size_}; }
+
+ private:
+  char text_[8]{};
+  std::size_t size_ = 0;
+};
+
+constexpr auto kArchNames = [] {
+  std::array<std::optional<ArchName>, std::size(kArchTable)> names;
+  for (std::size_t i = 0; i < names.size(); ++i) names[i].emplace(kArchTable[i]);
+  return names;
+}();
+
+/// The name of a row of kArchTable. Planning a call asks a thousand times, so it is no std::string.
+constexpr std::string_view name_of(const ArchLimits& row) {
+  return *kArchNames[static_cast<std::size_t>(&row - kArchTable)];
 }
 
 /// A GPU whose memory is not that of its architecture's nominal GPU.
@@ -34,12 +61,12 @@ const ArchLimits& arch_limits(std::string_view arch) {
 
 std::vector<std::string> known_archs() {
   std::vector<std::string> names;
-  for (const ArchLimits& row : kArchTable) names.push_back(name_of(row));
+  for (const ArchLimits& row : kArchTable) names.emplace_back(name_of(row));
   return names;
 }
 
 std::string arch_name(int major, int minor) {
-  if (const ArchLimits* row = nearest_arch_limits(10 * major + minor)) return name_of(*row);
+  if (const ArchLimits* row = nearest_arch_limits(10 * major + minor)) return std::string(name_of(*row));
   throw Error(ErrorCode::not_supported, "GPUs of compute capability " + std::to_string(major) + "." +
                                             std::to_string(minor) + " are not supported");
 }

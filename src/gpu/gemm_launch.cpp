@@ -160,7 +160,13 @@ GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, co
     validate(maps->b.of(nullptr, 1, 1, kLeastLd));
     if (maps->d) validate(maps->d->of(nullptr, 1, 1, kLeastLd));
   }
-  return {.kernel = LoadedKernel(driver, cubin, shape.smem_bytes),
+  return {.config = config,
+          .resources = {.registers = cubin.registers,
+                        .spill_bytes = cubin.spill_bytes,
+                        .smem_bytes = shape.smem_bytes,
+                        .threads = threads(config),
+                        .compile_ms = cubin.compile_ms},
+          .kernel = LoadedKernel(driver, cubin, shape.smem_bytes),
           .shape = shape,
           .maps = maps,
           .traits = traits,

@@ -8,6 +8,7 @@
 #include "shared/gemm_args.hpp"
 #include "shared/workspace_args.hpp"
 
+#include <hotgemm/plan.hpp>
 #include <hotgemm/types.hpp>
 
 #include <optional>
@@ -16,6 +17,8 @@ namespace hotgemm {
 
 /// A loaded GEMM kernel with the values that all its launches share. Launching is thread-safe.
 struct GemmKernel {
+  KernelConfig config;
+  Resources resources;
   LoadedKernel kernel;
   LaunchShape shape;
   std::optional<MatrixMaps> maps;  ///< set for a kernel that copies by tensor map

@@ -316,6 +316,22 @@ double predict_us(const KernelConfig& config, const Workload& problem, const Dev
   return predict_us(config, problem, device, resident, model);
 }
 
+double bound_us(const Workload& problem, const DeviceInfo& device) {
+  const Problem p = with_uniform_groups(problem);
+  const ArchRates& rates = arch_rates(device.arch);
+  const DType multiplied = multiplied_type(p.types.a, p.types.compute);
+  const double rate =
+      multiplied == DType::f32 ? rates.cuda_f32_flops : rates.tensor_f16_flops * 2 / size_bytes(multiplied);
+  const double elements_us = 1e-3 / device.dram_gbps * static_cast<double>(p.batch);
+  const auto matrix_us = [&](std::int64_t rows, std::int64_t columns, DType type) {
+    return static_cast<double>(rows) * static_cast<double>(columns) * size_bytes(type) * elements_us;
+  };
+  const double memory_us =
+      matrix_us(p.m, p.k, p.types.a) + matrix_us(p.k, p.n, p.types.b) + matrix_us(p.m, p.n, p.types.d);
+  const double products_us = flops(p) / (rate * device.sm_count * device.clock_mhz);
+  return kLaunchUs + std::max(memory_us, products_us);
+}
+
 std::vector<Prediction> predict(const std::vector<KernelConfig>& configs, const Workload& problem,
                                 const DeviceInfo& device) {
   std::vector<Prediction> predictions;

@@ -17,6 +17,10 @@ namespace hotgemm {
 double predict_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device,
                   const WgmmaModel& model = {});
 
+/// A time in microseconds that no kernel falls below by much: the larger of reading and writing each matrix once and of
+/// the products at the peak of the GPU's units, and a launch.
+double bound_us(const Workload& problem, const DeviceInfo& device);
+
 /// The number of blocks of `config` that an SM holds at once, by shared memory, threads and estimated registers.
 int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch);
 

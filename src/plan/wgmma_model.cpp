@@ -322,6 +322,7 @@ std::vector<int> wgmma_splits(const WgmmaConfig& c, const SeenWorkload& problem,
 
 int wgmma_best_splits(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device, int resident,
                       const WgmmaModel& model) {
+  if (!c.split_k) return 1;
   int best = 1;
   double least_us = std::numeric_limits<double>::infinity();
   for (const int splits : wgmma_splits(c, problem, device)) {

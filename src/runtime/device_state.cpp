@@ -125,14 +125,13 @@ const CheckKernels& DeviceState::check_kernels() {
 std::shared_ptr<const PlanImpl> DeviceState::make_plan(const Choice& choice, const GemmTraits& traits,
                                                        const Cubin& cubin, PlanWorkspace workspace, std::string note,
                                                        bool may_compile) {
-  const Resources resources{.registers = cubin.registers,
-                            .spill_bytes = cubin.spill_bytes,
-                            .smem_bytes = smem_bytes(choice.config, traits),
-                            .threads = threads(choice.config),
-                            .compile_ms = cubin.compile_ms};
-  return std::make_shared<const PlanImpl>(driver_, context_id_, choice, load(choice.config, traits, cubin, may_compile),
-                                          resources, std::move(workspace), std::move(note), &engine_.counters.launches,
-                                          engine_.problem_log.get());
+  return make_plan(choice, load(choice.config, traits, cubin, may_compile), std::move(workspace), std::move(note));
+}
+
+std::shared_ptr<const PlanImpl> DeviceState::make_plan(const Choice& choice, std::shared_ptr<const GemmKernel> kernel,
+                                                       PlanWorkspace workspace, std::string note) {
+  return std::make_shared<const PlanImpl>(driver_, context_id_, choice, std::move(kernel), std::move(workspace),
+                                          std::move(note), &engine_.counters.launches, engine_.problem_log.get());
 }
 
 }  // namespace hotgemm

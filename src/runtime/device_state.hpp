@@ -57,12 +57,14 @@ class DeviceState {
   std::shared_ptr<const RepackKernel> repack_kernel(bool may_compile = true);
   /// The check kernels, built and loaded on first use.
   const CheckKernels& check_kernels();
-  /// The number of GEMM kernels that are loaded.
-  std::size_t kernel_count() { return kernels_.size(); }
+  /// The GEMM kernels that are loaded.
+  std::vector<std::shared_ptr<const GemmKernel>> kernels() { return kernels_.all(); }
 
   std::shared_ptr<const PlanImpl> make_plan(const Choice& choice, const GemmTraits& traits, const Cubin& cubin,
                                             PlanWorkspace workspace = {}, std::string note = {},
                                             bool may_compile = true);
+  std::shared_ptr<const PlanImpl> make_plan(const Choice& choice, std::shared_ptr<const GemmKernel> kernel,
+                                            PlanWorkspace workspace, std::string note);
 
   /// The classes that are being planned.
   ClassFlights& planning() { return planning_; }

@@ -2,7 +2,6 @@
 
 #include "gpu/loaded_kernel.hpp"
 
-#include <algorithm>
 #include <condition_variable>
 #include <map>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace hotgemm {
 
@@ -45,11 +45,14 @@ class KernelTable {
     const auto found = entries_.find(symbol);
     return found != entries_.end() && found->second.kernel != nullptr;
   }
-  /// The number of loaded kernels.
-  std::size_t size() {
+  /// The loaded kernels.
+  std::vector<std::shared_ptr<const Kernel>> all() {
     const std::lock_guard lock(mutex_);
-    return static_cast<std::size_t>(
-        std::ranges::count_if(entries_, [](const auto& entry) { return entry.second.kernel != nullptr; }));
+    std::vector<std::shared_ptr<const Kernel>> kernels;
+    for (const auto& [symbol, entry] : entries_) {
+      if (entry.kernel) kernels.push_back(entry.kernel);
+    }
+    return kernels;
   }
   /// Calls `visit` with every loaded kernel. No other thread may use the table.
   template <class Visit>

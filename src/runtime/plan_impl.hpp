@@ -34,13 +34,12 @@ class PlanImpl {
   /// `note` is the reason why the kernel is not the first choice; empty if it is. Launches are counted in `launches`,
   /// and those of a handle in `problems`.
   PlanImpl(const Driver& driver, unsigned long long context_id, Choice choice, std::shared_ptr<const GemmKernel> kernel,
-           Resources resources, PlanWorkspace workspace = {}, std::string note = {}, ThreadCounter* launches = nullptr,
+           PlanWorkspace workspace = {}, std::string note = {}, ThreadCounter* launches = nullptr,
            ProblemLog* problems = nullptr)
       : driver_(driver),
         context_id_(context_id),
         choice_(std::move(choice)),
         kernel_(std::move(kernel)),
-        resources_(resources),
         needs_workspace_(!workspace.size.is_empty()),
         workspace_(std::move(workspace)),
         note_(std::move(note)),
@@ -64,7 +63,7 @@ class PlanImpl {
   unsigned long long context_id() const { return context_id_; }
   const Driver& driver() const { return driver_; }
   const Choice& choice() const { return choice_; }
-  const Resources& resources() const { return resources_; }
+  const Resources& resources() const { return kernel_->resources; }
   const WorkspaceSize& workspace_size() const { return workspace_.size; }
   /// The part of `Plan::explain` about workspace and better choices; empty, or begins with "; ".
   std::string explain_workspace() const;
@@ -81,7 +80,6 @@ class PlanImpl {
   unsigned long long context_id_;
   Choice choice_;
   std::shared_ptr<const GemmKernel> kernel_;
-  Resources resources_;
   bool needs_workspace_;
   PlanWorkspace workspace_;
   std::string note_;

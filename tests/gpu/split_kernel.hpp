@@ -101,11 +101,7 @@ extern "C" __global__ void __launch_bounds__(256) hotgemm_testsplit_m16_n16_s4_f
                        std::shared_ptr<const PlanImpl> without = nullptr) {
     unsigned long long context_id = 0;
     driver.check(driver.cuCtxGetId(nullptr, &context_id), "find the current CUDA context");
-    return {driver,
-            context_id,
-            Choice{.config = SimtConfig{}},
-            std::move(kernel),
-            Resources{},
+    return {driver, context_id, Choice{.config = SimtConfig{}}, std::move(kernel),
             PlanWorkspace{
                 .size = size(problem.m, problem.n), .pool = &pool, .budget = &budget, .without = std::move(without)}};
   }

@@ -47,8 +47,7 @@ class Workspace : public GpuTest {
   std::shared_ptr<const PlanImpl> without() {
     const SimtConfig config{.block_m = 32, .block_n = 32, .block_k = 8, .thread_m = 2, .thread_n = 2};
     const auto kernel = gpu().kernel(config, traits_of(case_.described()));
-    return std::make_shared<const PlanImpl>(driver(), gpu().state().context_id(), Choice{.config = config}, kernel,
-                                            Resources{});
+    return std::make_shared<const PlanImpl>(driver(), gpu().state().context_id(), Choice{.config = config}, kernel);
   }
   void launch(const PlanImpl& plan, Lane& lane) {
     plan.launch(lane.stream.get(), case_.described(), lane.run.operands());

@@ -44,7 +44,7 @@ class InterimTest : public GuestFixture {
     ASSERT_NE(good, choices.end());
     loaded_ = *good;
     context().pin(small_case(8, 16, 64).described(), to_string(loaded_.config), {});
-    ASSERT_EQ(device.kernel_count(), 1u);
+    ASSERT_EQ(device.kernels().size(), 1u);
   }
   /// Holds the thread that plans problem() until `held_` is counted down.
   void hold_planning() {

@@ -221,10 +221,10 @@ TEST_F(MaxPlansTest, ManyShapesTakeAsMuchAsFew) {
   run(0, 20);
   const auto before = live_handles();
   DeviceState& state = impl_of(context()).current();
-  const std::size_t kernels = state.kernel_count();
+  const std::size_t kernels = state.kernels().size();
   run(20, 200);
   EXPECT_EQ(live_handles(), before);
-  EXPECT_EQ(state.kernel_count(), kernels);
+  EXPECT_EQ(state.kernels().size(), kernels);
   EXPECT_EQ(state.plans().waiting_to_be_freed(), 0u);
   const Stats stats = context().stats();
   EXPECT_EQ(stats.plans, 200u);

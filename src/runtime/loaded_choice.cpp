@@ -1,0 +1,32 @@
+#include "runtime/loaded_choice.hpp"
+
+#include "config/permitted.hpp"
+#include "config/repack.hpp"
+#include "config/traits.hpp"
+#include "plan/model.hpp"
+
+#include <utility>
+
+namespace hotgemm {
+
+std::optional<LoadedChoice> best_loaded(DeviceState& device, const Workload& problem, double most_slowdown) {
+  const DeviceInfo& gpu = device.info();
+  const RuledGpu rules{arch_limits(gpu.arch), gpu.sm_count};
+  const GemmTraits traits = traits_of(problem, {});
+  double least_us = most_slowdown * bound_us(problem, gpu);
+  std::optional<LoadedChoice> best;
+  for (std::shared_ptr<const GemmKernel>& kernel : device.kernels()) {
+    if (kernel->traits != traits || kernel->resources.spill_bytes > most_spill_bytes(problem)) continue;
+    if (!kernel->shape.fits(problem.m, problem.n, problem.k, problem.batch, problem.groups)) continue;
+    const LaunchConfig launch = default_launch(kernel->config, problem, gpu);
+    if (repacks(launch) || !is_permitted(kernel->config, launch, problem, rules)) continue;
+    if (!device.engine().workspace_of(kernel->config, launch, problem).is_empty()) continue;
+    const double us = predict_us(kernel->config, problem, gpu);
+    if (us > least_us) continue;
+    least_us = us;
+    best = {{.config = kernel->config, .launch = launch}, std::move(kernel)};
+  }
+  return best;
+}
+
+}  // namespace hotgemm

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "runtime/device_state.hpp"
+
+#include <memory>
+#include <optional>
+
+namespace hotgemm {
+
+/// A choice whose kernel is loaded.
+struct LoadedChoice {
+  Choice choice;
+  std::shared_ptr<const GemmKernel> kernel;
+};
+
+/// The loaded kernel that is expected to compute `problem` fastest, of those that need no workspace. Nothing if none is
+/// expected within `most_slowdown` times the least time that a kernel could take. It takes the host some microseconds,
+/// where choosing among all kernels takes a millisecond.
+std::optional<LoadedChoice> best_loaded(DeviceState& device, const Workload& problem, double most_slowdown);
+
+}  // namespace hotgemm
