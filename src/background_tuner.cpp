@@ -121,7 +121,11 @@ void BackgroundTuner::retry_preparing() {
 }
 
 /// Returns false if there can be no thread. The caller holds the lock.
+///
+/// If the main thread ends the program, the thread must have ended before NVRTC's destructors run, which the first
+/// compilation registers.
 bool BackgroundTuner::begin_thread() {
+  watch_main_thread();
   if (shared_->thread.joinable()) return true;
   if (!LiveThreads<BackgroundTuner>::instance().add(this)) return false;
   try {

@@ -2,9 +2,9 @@
 //
 // guest_program CACHE_DIRECTORY PROBLEM CANDIDATES SCRATCH_BYTES
 //   plans PROBLEM under Policy::tune, and prints the origin and the config of the plan.
-// guest_program --default-context PROBLEM
-//   calls PROBLEM in the default context, which tunes it in the background, and ends while it is measured. The status
-//   is 3 if PROBLEM never waited to be tuned, or never began to be measured, and 4 if a forked child cannot end.
+// guest_program --default-context PROBLEM MILLISECONDS
+//   calls PROBLEM in the default context, which tunes it in the background, and ends so long after that began. The
+//   status is 3 if PROBLEM never waited to be tuned, or never began to be measured, and 4 if a forked child cannot end.
 
 #include "gpu/device_buffer.hpp"
 #include "gpu/driver.hpp"
@@ -48,7 +48,7 @@ bool child_ends() {
 }
 
 /// Returns the exit status.
-int end_while_it_measures(const Driver& driver, const char* problem) {
+int end_while_it_measures(const Driver& driver, const char* problem, std::chrono::milliseconds after) {
   const Workload workload = parse_workload(problem);
   const DeviceBuffer memory(driver, 1 << 20);
   const auto at = [&](std::size_t offset) { return reinterpret_cast<void*>(memory.get() + offset); };
@@ -63,6 +63,7 @@ int end_while_it_measures(const Driver& driver, const char* problem) {
     context.gemm(nullptr, workload, operands);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  std::this_thread::sleep_for(after);
   return child_ends() ? 0 : 4;
 }
 
@@ -75,7 +76,7 @@ int main(int, char** argv) {
     driver.check(driver.cuDevicePrimaryCtxRetain(&cuda, 0), "retain");
     driver.check(driver.cuCtxSetCurrent(cuda), "make current");
     if (argv[1] == std::string_view("--default-context")) {
-      return end_while_it_measures(driver, argv[2]);
+      return end_while_it_measures(driver, argv[2], std::chrono::milliseconds(std::atoi(argv[3])));
     }
     plan_one(argv);
     return 0;
