@@ -4,6 +4,7 @@
 #include "emulate/number.hpp"
 #include "emulate/warp_operations.hpp"
 #include "emulate/wgmma_operand.hpp"
+#include "shared/wgmma_descriptor.hpp"
 
 #include <fmt/format.h>
 
