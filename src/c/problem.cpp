@@ -138,7 +138,7 @@ hotgemm_problem problem_from(const Problem& p) {
 
 }  // namespace
 
-Problem problem_of(const hotgemm_problem* given) {
+[[gnu::hot]] Problem problem_of(const hotgemm_problem* given) {
   const hotgemm_problem& p = required(given, "problem");
   if (p.size != sizeof(p)) {
     const hotgemm_problem converted = known(p, HOTGEMM_PROBLEM_INIT, "problem");
@@ -179,7 +179,7 @@ Problem problem_of(const hotgemm_problem* given) {
           .prepacked_b = p.prepacked_b != 0};
 }
 
-const Operands& operands_of(const hotgemm_operands* given) {
+[[gnu::hot]] const Operands& operands_of(const hotgemm_operands* given) {
   return reinterpret_cast<const Operands&>(required(given, "operands"));
 }
 

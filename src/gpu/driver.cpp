@@ -77,7 +77,7 @@ std::atomic<const Driver*> instance{nullptr};  // set once, never freed: kernels
 
 }  // namespace
 
-const Driver& Driver::get() {
+[[gnu::hot]] const Driver& Driver::get() {
   if (const Driver* driver = loaded()) return *driver;
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
@@ -87,7 +87,7 @@ const Driver& Driver::get() {
   return *driver;
 }
 
-const Driver* Driver::loaded() noexcept { return instance.load(std::memory_order_acquire); }
+[[gnu::hot]] const Driver* Driver::loaded() noexcept { return instance.load(std::memory_order_acquire); }
 
 std::string Driver::describe(CUresult result) const {
   const char* name = nullptr;
