@@ -1,5 +1,6 @@
 #include "context_impl.hpp"
 
+#include "base/exit_handlers.hpp"
 #include "base/fork_guard.hpp"
 #include "base/log.hpp"
 #include "base/profiler_range.hpp"
@@ -95,7 +96,9 @@ Context::Impl::Impl(const ContextOptions& options)
                   {.is_wanted = [this](const auto& waiting) { return is_wanted(waiting); },
                    .ended = [this](const auto& waiting, const auto* outcome) { exchange(waiting, outcome); },
                    .load = [this](const auto& waiting) { replace_interim(waiting); },
-                   .prepare = [this](const auto& waiting) { return prepare(waiting); }}) {}
+                   .prepare = [this](const auto& waiting) { return prepare(waiting); }}) {
+  watch_main_thread();
+}
 
 Context::Impl::~Impl() {
   background_.stop();

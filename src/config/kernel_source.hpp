@@ -17,6 +17,10 @@ struct Identity {
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
+/// The variables in global memory that a cubin keeps: all that NVRTC makes, or, where slim cubins are proven, none if
+/// no instruction reads one (gpu/slim_cubin.hpp).
+enum class GlobalVariables { read, all };
+
 /// A translation unit that is ready for NVRTC.
 struct KernelSource {
   std::string symbol;                ///< the name of the extern "C" kernel
@@ -24,6 +28,7 @@ struct KernelSource {
   std::vector<std::string> options;  ///< options of NVRTC, in order
   Identity identity;
   std::string function;  ///< the text of kFunctionHeader, if the unit includes it: an epilogue's function
+  GlobalVariables variables = GlobalVariables::read;  ///< no part of the identity: the kernel is the same
 };
 
 /// A compiled kernel, from the compiler or from the cache.

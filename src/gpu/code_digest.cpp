@@ -37,7 +37,7 @@ std::optional<Sha256> code_digest(Bytes image) {
   bool has_code = false;
   for (const ElfSection& section : *sections) {
     const char kind = section_kind(section.name);
-    if (kind == 0) continue;
+    if (kind == 0 || section.header.sh_type == SHT_NOBITS) continue;
     append(hashed, kind, section.bytes);
     has_code = has_code || (kind == 't' && !section.bytes.empty());
   }

@@ -3,6 +3,7 @@
 #include "base/callback_guard.hpp"
 #include "base/cores.hpp"
 #include "gpu/compile_threads.hpp"
+#include "gpu/nvrtc.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -44,16 +45,23 @@ BuildResult KernelBuilder::build(const KernelSource& source, BuildOptions option
   const Nvrtc& nvrtc = Nvrtc::get();
   const ShardLock lock = cache_.lock(source.identity, patience_until(options.deadline));
   if (auto cubin = find(source, options.reuse)) return {std::move(cubin), true, {}};
-  Cubin cubin =
-      compile_ ? compile_(source) : nvrtc.compile(source, bundle_, nullptr, options.deadline, options.variables);
+  return {compile_and_store(nvrtc, source, options.deadline), false, {}};
+}
+
+Cubin KernelBuilder::compile_and_store(const Nvrtc& nvrtc, const KernelSource& source, Clock::time_point deadline) {
+  Cubin cubin = compile_ ? compile_(source) : nvrtc.compile(source, bundle_, nullptr, deadline);
   cache_.store(source.identity, cubin);
-  return {std::move(cubin), false, {}};
+  return cubin;
 }
 
 BuildResult KernelBuilder::rebuild(const KernelSource& source, const Cubin& refused, std::string_view reason,
                                    bool may_compile) {
   cache_.discard(source.identity, refused, reason);
-  if (may_compile) return build(source, {.variables = GlobalVariables::all});
+  if (may_compile) {
+    KernelSource whole = source;
+    whole.variables = GlobalVariables::all;
+    return {compile_and_store(Nvrtc::get(), whole, Clock::time_point::max()), false, {}};
+  }
   if (std::optional<Cubin> other = find(source)) return {std::move(other), true, {}};
   throw Error(ErrorCode::not_prepared, "the cubin in the cache cannot be used, and was dropped: " +
                                            std::string(reason) + "; run: hotgemm prewarm");
@@ -70,8 +78,7 @@ std::vector<BuildResult> KernelBuilder::build_all(std::span<const KernelSource> 
   CallbackGuard callbacks;
   const auto build_one = [&](std::size_t i) {
     try {
-      results[i] =
-          build(sources[i], {options.reuse, i == 0 ? Clock::time_point::max() : options.deadline, options.variables});
+      results[i] = build(sources[i], {options.reuse, i == 0 ? Clock::time_point::max() : options.deadline});
     } catch (const Error& error) {
       results[i].failure = error.code() == ErrorCode::interrupted ? kLateBuild : error.what();
     } catch (const std::exception& error) {

@@ -3,7 +3,6 @@
 #include "cache/binary_cache.hpp"
 #include "config/kernel_source.hpp"
 #include "config/template_bundle.hpp"
-#include "gpu/nvrtc.hpp"
 
 #include <chrono>
 #include <functional>
@@ -14,6 +13,8 @@
 #include <vector>
 
 namespace hotgemm {
+
+class Nvrtc;
 
 struct BuildResult {
   std::optional<Cubin> cubin;
@@ -36,7 +37,6 @@ enum class Reuse {
 struct BuildOptions {
   Reuse reuse = Reuse::any_toolchain;
   std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
-  GlobalVariables variables = GlobalVariables::read;  ///< of a cubin that is compiled
 };
 
 /// Turns sources into cubins. A cubin that is not in the cache is compiled with NVRTC and stored there. Thread-safe.
@@ -57,8 +57,8 @@ class KernelBuilder {
   /// Returns the cubin, or throws Error{no_compiler, compile_failed}. Concurrent calls for one kernel compile it once.
   /// A compilation that reaches the deadline is cancelled: Error{interrupted}.
   BuildResult build(const KernelSource& source, BuildOptions options = {});
-  /// Another cubin for `refused`, which the driver refused for `reason`: forgets it, on disk too, and builds the kernel
-  /// anew, with all variables, as NVRTC makes it. If `may_compile` is false, returns what the cache still has, or
+  /// Another cubin for `refused`, which the driver refused for `reason`: forgets it, on disk too, and compiles the
+  /// kernel with all variables, as NVRTC makes it. If `may_compile` is false, returns what the cache still has, or
   /// throws Error{not_prepared}.
   BuildResult rebuild(const KernelSource& source, const Cubin& refused, std::string_view reason, bool may_compile);
   /// Builds all with up to `jobs` threads: this one and others of CompileThreads. Failures are results, not exceptions.
@@ -76,6 +76,8 @@ class KernelBuilder {
 
  private:
   std::optional<Cubin> find(const KernelSource& source, Reuse reuse);
+  Cubin compile_and_store(const Nvrtc& nvrtc, const KernelSource& source,
+                          std::chrono::steady_clock::time_point deadline);
 
   BinaryCache& cache_;
   const TemplateBundle& bundle_;

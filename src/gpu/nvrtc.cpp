@@ -58,6 +58,9 @@ int is_to_end(void* flow, void*) {
   return Clock::now() >= going.deadline ? 1 : 0;
 }
 
+/// True for the architecture of the GPUs on which slim cubins have run.
+bool is_proven_slim(std::string_view arch) { return arch == "sm_90a"; }
+
 void drop_unread_variables(std::vector<std::uint8_t>& image, const std::string& ptx) {
   if (ptx.empty()) return;
   const auto unread = unread_variables(ptx);
@@ -117,7 +120,7 @@ std::string Nvrtc::ptx_of(nvrtcProgram program) const {
 }
 
 Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, std::string* log_of_success,
-                     Clock::time_point deadline, GlobalVariables variables) const {
+                     Clock::time_point deadline) const {
   const ProfilerRange range([&] { return "compile " + source.symbol; });
   const double start_ms = thread_cpu_ms();
   std::vector<const char*> texts, names, options;
@@ -172,11 +175,13 @@ Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, s
   Cubin cubin;
   cubin.image.resize(image_bytes);
   check(cubin_(program, reinterpret_cast<char*>(cubin.image.data())), "get the cubin of");
-  if (variables == GlobalVariables::read) drop_unread_variables(cubin.image, ptx_of(program));
   cubin.symbol = source.symbol;
   constexpr std::string_view kArchOption = "--gpu-architecture=";
   for (const std::string& option : source.options) {
     if (option.starts_with(kArchOption)) cubin.arch = option.substr(kArchOption.size());
+  }
+  if (source.variables == GlobalVariables::read && is_proven_slim(cubin.arch)) {
+    drop_unread_variables(cubin.image, ptx_of(program));
   }
   cubin.toolchain = toolchain_;
   cubin.registers = sum_before(log, " registers");

@@ -10,9 +10,6 @@
 
 namespace hotgemm {
 
-/// The variables in global memory that a cubin has: those that its instructions read, or all that NVRTC makes.
-enum class GlobalVariables { read, all };
-
 /// NVRTC, loaded by dlopen. Compiling needs neither a GPU nor libcuda. Immutable; usable from any thread.
 class Nvrtc {
  public:
@@ -26,11 +23,8 @@ class Nvrtc {
   /// success, `log` receives NVRTC's log, including the report of ptxas on the kernel. At `deadline` NVRTC is told to
   /// stop; then throws Error{interrupted}. NVRTC asks between its phases: front end, optimiser, ptxas. All
   /// phases of one of our kernels together take 0.3 to 2 s of CPU time.
-  ///
-  /// The cubin has no variables that no instruction reads (slim_cubin.hpp), unless `variables` says that it is to.
   Cubin compile(const KernelSource& source, const TemplateBundle& bundle, std::string* log = nullptr,
-                std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max(),
-                GlobalVariables variables = GlobalVariables::read) const;
+                std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max()) const;
 
   /// The toolchain as "nvrtc-13.0-<ELF build id>": a cubin depends on it in addition to its identity.
   const std::string& toolchain() const { return toolchain_; }

@@ -14,18 +14,23 @@ using Image = std::vector<std::uint8_t>;
 using Sections = std::vector<ElfSection>;
 
 /// Data of the GPU's global memory, with a value and without; and bank 4, which holds its addresses.
-constexpr std::string_view kVariableSections[] = {".nv.global.init", ".nv.global", ".nv.constant4"};
+constexpr std::string_view kAddresses = ".nv.constant4";
+constexpr std::string_view kVariableSections[] = {".nv.global.init", ".nv.global", kAddresses};
 
-/// What a cubin of sm_75 to sm_90a consists of. Later ones hold a second form of everything (`.nv.merc.`).
-constexpr std::string_view kKnownSections[] = {
-    ".shstrtab", ".strtab", ".symtab",       ".debug_",        ".nv_debug", ".note.nv",   ".nv.info",     ".nv.compat",
-    ".rel.",     ".rela.",  ".nv.callgraph", ".nv.rel.action", ".text.",    ".nv.shared", ".nv.constant", ".nv.global"};
+/// What a cubin consists of: names, and beginnings of names that end with a dot. `.nv.constant2` is a bank of numbers.
+constexpr std::string_view kKnownSections[] = {".shstrtab",     ".strtab",       ".symtab",        ".debug_frame",
+                                               ".nv.info",      ".nv.info.",     ".nv.compat",     ".nv.callgraph",
+                                               ".note.nv.",     ".rel.",         ".rela.",         ".nv.rel.action",
+                                               ".text.",        ".nv.shared.",   ".nv.constant0.", ".nv.constant2.",
+                                               ".nv.constant3", ".nv.constant4", ".nv.global",     ".nv.global.init"};
 
 constexpr std::uint64_t kMostAlignment = 4096;
 
 bool is_known(const ElfSection& section) {
-  return section.name.empty() ||
-         std::ranges::any_of(kKnownSections, [&](std::string_view known) { return section.name.starts_with(known); });
+  const auto is_alike = [&](std::string_view known) {
+    return known.ends_with('.') ? section.name.starts_with(known) : section.name == known;
+  };
+  return section.name.empty() || std::ranges::any_of(kKnownSections, is_alike);
 }
 
 bool is_relocation(const ElfSection& section) {
@@ -53,6 +58,7 @@ class CubinParts {
     const auto segments = elf_values_at<Elf64_Phdr>(image, header->e_phoff, header->e_phnum);
     const auto table = std::ranges::find(*sections, ".symtab", &ElfSection::name);
     if (!segments || table == sections->end() || table->header.sh_link >= sections->size()) return false;
+    if (table->header.sh_link == header->e_shstrndx) return false;  // the names of sections stay
     const auto symbols = elf_values_at<Elf64_Sym>(table->bytes, 0, table->bytes.size() / sizeof(Elf64_Sym));
     header_ = *header;
     sections_ = *sections;
@@ -80,6 +86,7 @@ class CubinParts {
       is_dropped_[i] = is_dropped_[sections_[i].header.sh_info];
       if (!relocates_alike(sections_[i], is_dropped_[i])) return false;
     }
+    if (!has_addresses_alone() || has_link_to_dropped()) return false;
     return std::ranges::all_of(symbols_, [&](const Elf64_Sym& symbol) {
       const auto name = name_of(symbol);
       return name && (!is_dropped(symbol) || ELF64_ST_TYPE(symbol.st_info) == STT_SECTION || unread.contains(*name));
@@ -122,6 +129,31 @@ class CubinParts {
     return elf_text_at(sections_[names_].bytes, symbol.st_name);
   }
 
+  /// True if each entry of bank 4 is the address of a variable, which a relocation fills in. Code reads this bank by
+  /// offset, so that no relocation would tell of another entry.
+  bool has_addresses_alone() const {
+    std::uint64_t bytes = 0, addresses = 0;
+    for (std::size_t i = 0; i < sections_.size(); ++i) {
+      if (sections_[i].name == kAddresses) bytes += sections_[i].header.sh_size;
+      if (!is_dropped_[i] || !is_relocation(sections_[i])) continue;
+      if (sections_[sections_[i].header.sh_info].name != kAddresses) continue;
+      addresses += sections_[i].bytes.size() / std::max<std::uint64_t>(sections_[i].header.sh_entsize, 1);
+    }
+    return bytes == addresses * sizeof(Elf64_Addr);
+  }
+
+  /// True if a section that stays names one that goes.
+  bool has_link_to_dropped() const {
+    for (std::size_t i = 0; i < sections_.size(); ++i) {
+      const Elf64_Shdr& header = sections_[i].header;
+      if (is_dropped_[i]) continue;
+      const bool has_info = (header.sh_flags & SHF_INFO_LINK) != 0;
+      if (header.sh_link >= sections_.size() || is_dropped_[header.sh_link]) return true;
+      if (has_info && (header.sh_info >= sections_.size() || is_dropped_[header.sh_info])) return true;
+    }
+    return false;
+  }
+
   /// True if the symbols of all relocations lie in dropped sections, or none does.
   bool relocates_alike(const ElfSection& relocations, bool in_dropped) const {
     const std::size_t size = relocations.header.sh_type == SHT_RELA ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
@@ -156,17 +188,17 @@ class CubinParts {
     return names;
   }
 
-  /// Appends the segments that still have sections. The first two hold the table of segments itself.
+  /// Appends the segments that still have sections, and those that hold the table of segments itself.
   void write_segments(Image& image, const std::vector<Elf64_Shdr>& headers) {
     const Elf64_Off before = header_.e_phoff;
     header_.e_phoff = image.size();
-    std::vector<Elf64_Phdr> kept;
+    std::vector<std::pair<Elf64_Phdr, bool>> kept;
     for (Elf64_Phdr segment : segments_) {
-      if (segment.p_offset != before && !fit(segment, headers)) continue;
-      kept.push_back(segment);
+      const bool is_table = segment.p_offset == before;
+      if (is_table || fit(segment, headers)) kept.emplace_back(segment, is_table);
     }
-    for (Elf64_Phdr& segment : kept) {
-      if (segment.p_offset == before) {
+    for (auto& [segment, is_table] : kept) {
+      if (is_table) {
         segment.p_offset = header_.e_phoff;
         segment.p_filesz = segment.p_memsz = kept.size() * sizeof(Elf64_Phdr);
       }
@@ -196,12 +228,13 @@ class CubinParts {
     return true;
   }
 
-  /// True if the section is a part of the segment: it lies there, and may be written or executed as the segment may.
+  /// True if the section is a part of the segment: its bytes lie there. Sections without bytes lie behind the others of
+  /// a segment that may be written.
   static bool is_part(const Elf64_Shdr& section, const Elf64_Phdr& segment) {
-    const bool is_writable = (section.sh_flags & SHF_WRITE) != 0, is_code = (section.sh_flags & SHF_EXECINSTR) != 0;
-    return (section.sh_flags & SHF_ALLOC) != 0 && is_writable == ((segment.p_flags & PF_W) != 0) &&
-           is_code == ((segment.p_flags & PF_X) != 0) && section.sh_offset >= segment.p_offset &&
-           section.sh_offset <= segment.p_offset + segment.p_filesz;
+    if ((section.sh_flags & SHF_ALLOC) == 0 || section.sh_offset < segment.p_offset) return false;
+    const std::uint64_t at = section.sh_offset - segment.p_offset;
+    if (section.sh_type != SHT_NOBITS) return at < segment.p_filesz;
+    return at <= segment.p_filesz && (segment.p_flags & PF_W) != 0;
   }
 
   Elf64_Ehdr header_{};

@@ -14,7 +14,7 @@ namespace hotgemm {
 /// thread of the process can launch a kernel (docs/results/waits.md).
 ///
 /// `unread` names variables that no instruction reads. Nothing if `image` has other variables or none, if something
-/// else refers to them, or if it is not laid out as known for sm_75 to sm_90a: then the image is to stay as it is.
+/// else refers to them, or if it has a section of an unknown name, as from sm_100 on: then it is to stay as it is.
 std::optional<std::vector<std::uint8_t>> slim_cubin(std::span<const std::uint8_t> image,
                                                     const std::set<std::string_view>& unread);
 

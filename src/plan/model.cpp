@@ -317,19 +317,19 @@ double predict_us(const KernelConfig& config, const Workload& problem, const Dev
 }
 
 double bound_us(const Workload& problem, const DeviceInfo& device) {
-  const Problem p = with_uniform_groups(problem);
+  const bool is_limited = leaves_out_sms(problem.sm_limit, device.sm_count);
+  const double sms = is_limited ? problem.sm_limit : device.sm_count;
+  const Workload p = with_uniform_groups(problem);
+  const GemmTraits traits = traits_of(p);
   const ArchRates& rates = arch_rates(device.arch);
-  const DType multiplied = multiplied_type(p.types.a, p.types.compute);
-  const double rate =
-      multiplied == DType::f32 ? rates.cuda_f32_flops : rates.tensor_f16_flops * 2 / size_bytes(multiplied);
-  const double elements_us = 1e-3 / device.dram_gbps * static_cast<double>(p.batch);
-  const auto matrix_us = [&](std::int64_t rows, std::int64_t columns, DType type) {
-    return static_cast<double>(rows) * static_cast<double>(columns) * size_bytes(type) * elements_us;
-  };
-  const double memory_us =
-      matrix_us(p.m, p.k, p.types.a) + matrix_us(p.k, p.n, p.types.b) + matrix_us(p.m, p.n, p.types.d);
-  const double products_us = flops(p) / (rate * device.sm_count * device.clock_mhz);
-  return kLaunchUs + std::max(memory_us, products_us);
+  const double rate = traits.element == DType::f32         ? rates.cuda_f32_flops * kFmaShare
+                      : arch_limits(device.arch).has_wgmma ? rates.tensor_f16_flops * 2 / size_bytes(traits.element)
+                                                           : mma_flops(traits, rates) * rates.mma_share;
+  const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
+  const double bytes =
+      static_cast<double>(p.batch) * (m * k * size_bytes(p.types.a) + k * n * size_bytes(p.types.b) +
+                                      m * static_cast<double>(columns_of_d(p)) * size_bytes(p.types.d));
+  return kLaunchUs + std::max(bytes / (device.dram_gbps * 1e3), flops(p) / (rate * sms * device.clock_mhz));
 }
 
 std::vector<Prediction> predict(const std::vector<KernelConfig>& configs, const Workload& problem,

@@ -51,7 +51,6 @@ class DeviceState {
   void require_not_refused(const std::string& symbol) { kernels_.require_not_refused(symbol); }
   /// True if the GEMM kernel is loaded.
   bool is_loaded(const KernelConfig& config, const GemmTraits& traits);
-  bool is_repack_kernel_loaded() { return repack_kernels_.contains(kRepackKernel); }
   /// The kernel that repacks operands, from the cache on first use. If it is not there, it is compiled, or
   /// `may_compile` is false and the function throws Error{not_prepared}.
   std::shared_ptr<const RepackKernel> repack_kernel(bool may_compile = true);

@@ -13,9 +13,9 @@ struct LoadedChoice {
   std::shared_ptr<const GemmKernel> kernel;
 };
 
-/// The loaded kernel that is expected to compute `problem` fastest, of those that need no workspace. Nothing if none is
-/// expected within `most_slowdown` times the least time that a kernel could take. It takes the host some microseconds,
-/// where choosing among all kernels takes a millisecond.
+/// The loaded kernel that is expected to compute the class of `problem` fastest, of those that need no workspace: that
+/// of the class's record if it is loaded. Nothing if none is expected within `most_slowdown` times bound_us. It takes
+/// the host some microseconds, where choosing among all kernels takes a millisecond.
 std::optional<LoadedChoice> best_loaded(DeviceState& device, const Workload& problem, double most_slowdown);
 
 }  // namespace hotgemm

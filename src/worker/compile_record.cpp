@@ -39,8 +39,11 @@ TemplateBundle decode_bundle(std::span<const std::uint8_t> body) {
 }
 
 FrameBody encode_source(const KernelSource& source) {
-  return json::to_cbor(
-      {{"symbol", source.symbol}, {"text", source.text}, {"options", source.options}, {"function", source.function}});
+  return json::to_cbor({{"symbol", source.symbol},
+                        {"text", source.text},
+                        {"options", source.options},
+                        {"function", source.function},
+                        {"variables", static_cast<int>(source.variables)}});
 }
 
 KernelSource decode_source(std::span<const std::uint8_t> body) {
@@ -49,7 +52,8 @@ KernelSource decode_source(std::span<const std::uint8_t> body) {
                         .text = value.at("text"),
                         .options = value.at("options").get<std::vector<std::string>>(),
                         .identity = {},
-                        .function = value.at("function")};
+                        .function = value.at("function"),
+                        .variables = static_cast<GlobalVariables>(value.at("variables").get<int>())};
   });
 }
 

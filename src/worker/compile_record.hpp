@@ -20,7 +20,7 @@
 namespace hotgemm {
 
 struct CompileFrame {
-  static constexpr std::uint64_t kMagic = 0x3147434748;  // "HGCG1"
+  static constexpr std::uint64_t kMagic = 0x3247434748;  // "HGCG2"
   static constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 30;
 
   std::uint64_t magic = kMagic;

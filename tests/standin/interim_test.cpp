@@ -1,6 +1,8 @@
 // The first call of a class under Policy::background runs a kernel that is loaded, until its own is.
 
 #include "plan/choice.hpp"
+#include "plan/model.hpp"
+#include "runtime/loaded_choice.hpp"
 #include "standin/guest_fixture.hpp"
 #include "tune/tune.hpp"
 
@@ -39,7 +41,7 @@ class InterimTest : public GuestFixture {
     best_ = choices.front();
     const auto good = std::ranges::find_if(choices, [&](const Choice& c) {
       return !(c.config == best_.config) && engine.workspace_of(c.config, c.launch, problem()).is_empty() &&
-             predicted_us(device, problem(), c) < 1.9 * predicted_us(device, problem(), best_);
+             predicted_us(device, problem(), c) < 2 * bound_us(problem(), device.info());
     });
     ASSERT_NE(good, choices.end());
     loaded_ = *good;
@@ -93,6 +95,29 @@ TEST_F(InterimTest, CallsRunALoadedKernelUntilThatOfTheClassIsLoaded) {
   EXPECT_EQ(launches(loaded_), 2u);
   EXPECT_EQ(launches(best_), 1u);
   EXPECT_EQ(context().stats().plans, 1u) << "a plan that takes the place of an interim one is the same class's";
+}
+
+TEST_F(InterimTest, TheFastestOfTheLoadedKernelsIsIt) {
+  make_context(how());
+  DeviceState& device = impl_of(context()).current();
+  Engine& engine = impl_of(context()).engine();
+  const auto us = [&](const Choice& c) { return predicted_us(device, problem(), c); };
+  const double bound = bound_us(problem(), device.info());
+  int slower = 0;
+  for (const Choice& c : choose(problem(), device.info().arch, engine.database, device.query())) {
+    if (us(c) <= us(loaded_) || !engine.workspace_of(c.config, c.launch, problem()).is_empty()) continue;
+    context().pin(small_case(8 + 8 * ++slower, 16, 64).described(), to_string(c.config), {});
+    if (slower == 3) break;
+  }
+  ASSERT_EQ(slower, 3);
+  const auto best = best_loaded(device, problem(), 2);
+  ASSERT_TRUE(best);
+  EXPECT_EQ(best->choice.config, loaded_.config);
+  EXPECT_TRUE(best_loaded(device, problem(), 1.001 * us(loaded_) / bound));
+  EXPECT_FALSE(best_loaded(device, problem(), 0.999 * us(loaded_) / bound)) << "too slow";
+  Workload transposed = problem();
+  transposed.op_b = transposed.op_b == Op::n ? Op::t : Op::n;
+  EXPECT_FALSE(best_loaded(device, transposed, 100)) << "no kernel of this layout is loaded";
 }
 
 TEST_F(InterimTest, PlanLoads) {

@@ -1,6 +1,7 @@
 #include "plan/model.hpp"
 
 #include "config/launch_shape.hpp"
+#include "config/supported.hpp"
 #include "config/traits.hpp"
 #include "plan/candidates.hpp"
 #include "plan/choice.hpp"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,6 +36,39 @@ TEST(Model, PredictsSomethingForEveryConfigOnEveryArch) {
         ASSERT_TRUE(std::isfinite(us) && us > 0) << arch << " " << to_string(config) << " " << us;
       }
     }
+  }
+}
+
+TEST(Model, NoPredictionFallsBelowTheBound) {
+  for (const std::string& arch : known_archs()) {
+    const DeviceInfo device = nominal_device(arch);
+    for (const char* text : {"1 1 1 nn f16", "16 8192 8192 nt bf16", "4096 4096 4096 nt f16", "4096 4096 4096 nn f32",
+                             "2048 4096 4096 nt e4m3 acc=f32,fast", "2048 4096 4096 nt s8", "512 512 512 nt bf16 sms=8",
+                             "300 520 256 nn bf16 batch=7", "4096 8192 64 nt bf16 epilogue=swiglu"}) {
+      const Workload problem = parse_workload(text);
+      if (!is_supported(problem)) continue;
+      const double bound = bound_us(problem, device);
+      double least = std::numeric_limits<double>::infinity();
+      for (const KernelConfig& config : anchors(problem, arch_limits(arch))) {
+        least = std::min(least, predict_us(config, problem, device));
+      }
+      EXPECT_GE(least, bound) << arch << ", " << text;
+    }
+  }
+}
+
+/// Else there would hardly be an interim plan.
+TEST(Model, TheBestOfLargeProblemsIsNearTheBound) {
+  for (const auto& [text, arch] : {std::pair("16 8192 8192 nt bf16", "sm_90a"),
+                                   {"4096 4096 4096 nt f16", "sm_90a"},
+                                   {"4096 4096 4096 nt f16", "sm_80"},
+                                   {"4096 4096 4096 nn f32", "sm_80"},
+                                   {"4096 4096 4096 nt f16", "sm_100"},
+                                   {"4096 4096 4096 nt f16", "sm_86"}}) {
+    const DeviceInfo device = nominal_device(arch);
+    const Workload problem = parse_workload(text);
+    const std::vector<Prediction> all = predict(anchors(problem, arch_limits(arch)), problem, device);
+    EXPECT_LE(all.front().us, 1.7 * bound_us(problem, device)) << arch << ", " << text;
   }
 }
 
