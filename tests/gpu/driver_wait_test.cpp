@@ -39,9 +39,10 @@ class DriverWaits : public GpuTest, public testing::WithParamInterface<unsigned>
   /// A kernel of family `simt`, which every GPU runs.
   Cubin compiled_gemm(GlobalVariables variables) const {
     const TemplateBundle& bundle = impl_of(gpu().context()).engine().bundle;
-    const KernelSource source = render(*parse_config("simt_m64_n64_k16_tm4_tn4"),
-                                       traits_of(parse_workload("64 64 64 nt f32")), gpu().arch(), bundle);
-    return Nvrtc::get().compile(source, bundle, nullptr, std::chrono::steady_clock::time_point::max(), variables);
+    KernelSource source = render(*parse_config("simt_m64_n64_k16_tm4_tn4"),
+                                 traits_of(parse_workload("64 64 64 nt f32")), gpu().arch(), bundle);
+    source.variables = variables;
+    return Nvrtc::get().compile(source, bundle);
   }
 
   std::optional<OtherDriverCalls> other_;
