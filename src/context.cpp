@@ -22,13 +22,13 @@ namespace hotgemm {
 Context::Context(const ContextOptions& options) : impl_(std::make_unique<Impl>(options)) {}
 Context::~Context() = default;
 
-[[gnu::hot]] bool is_to_launch(const Problem& asked, const Operands& operands) {
+bool is_to_launch(const Problem& asked, const Operands& operands) {
   validate(asked);
   validate(asked, operands);
   return !is_empty(asked);
 }
 
-[[gnu::hot]] void Context::gemm(Stream stream, const Problem& asked, const Operands& operands) {
+void Context::gemm(Stream stream, const Problem& asked, const Operands& operands) {
   if (!has_known_size(operands)) return gemm(stream, asked, known_operands(operands));
   if (!is_to_launch(asked, operands)) return;
   const Impl::Call call(*impl_, stream, asked, operands);
@@ -109,7 +109,7 @@ Context::Impl::~Impl() {
   }
 }
 
-[[gnu::hot]] const Driver& Context::Impl::driver() {
+const Driver& Context::Impl::driver() {
   if (is_forked_child()) throw Error(ErrorCode::forked, "CUDA cannot be used in a child of fork()");
   return Driver::get();
 }
@@ -119,7 +119,7 @@ DeviceState& Context::Impl::current() {
   return state_of(libcuda, current_context_id(libcuda));
 }
 
-[[gnu::hot]] DeviceState& Context::Impl::current(Stream stream, PushedContext& pushed) {
+DeviceState& Context::Impl::current(Stream stream, PushedContext& pushed) {
   const Driver& libcuda = driver();
   unsigned long long id = 0;
   const CUresult result = libcuda.cuCtxGetId(nullptr, &id);
@@ -128,13 +128,13 @@ DeviceState& Context::Impl::current() {
   return state_of(libcuda, current_context_id(libcuda));
 }
 
-[[gnu::hot]] DeviceState* Context::Impl::find_state(unsigned long long id) const {
+DeviceState* Context::Impl::find_state(unsigned long long id) const {
   Node* node = devices_.load(std::memory_order_acquire);
   while (node != nullptr && node->state.context_id() != id) node = node->next;
   return node != nullptr ? &node->state : nullptr;
 }
 
-[[gnu::hot]] DeviceState& Context::Impl::state_of(const Driver& driver, unsigned long long id) {
+DeviceState& Context::Impl::state_of(const Driver& driver, unsigned long long id) {
   if (DeviceState* state = find_state(id)) return *state;
   const std::lock_guard lock(mutex_);
   if (DeviceState* state = find_state(id)) return *state;

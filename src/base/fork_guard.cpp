@@ -19,6 +19,6 @@ void watch_for_fork() {
   std::call_once(once, [] { pthread_atfork(nullptr, nullptr, on_fork_in_child); });
 }
 
-[[gnu::hot]] bool is_forked_child() noexcept { return forked.load(std::memory_order_relaxed); }
+bool is_forked_child() noexcept { return forked.load(std::memory_order_relaxed); }
 
 }  // namespace hotgemm

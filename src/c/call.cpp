@@ -5,7 +5,7 @@
 
 namespace hotgemm::c {
 
-[[gnu::hot]] Call::Call(const hotgemm_call* given) {
+Call::Call(const hotgemm_call* given) {
   if (given == nullptr) return;
   call_ = known(*given, HOTGEMM_CALL_INIT, "call");
   constexpr std::uint32_t kDemands = HOTGEMM_IF_PREPARED | HOTGEMM_IF_TUNED | HOTGEMM_IF_FASTER;

@@ -9,9 +9,8 @@ using c::context_of;
 using c::done;
 using c::required;
 
-[[gnu::hot]] hotgemm_status hotgemm_gemm(hotgemm_context* context, const hotgemm_problem* problem,
-                                         const hotgemm_operands* operands, hotgemm_stream stream,
-                                         const hotgemm_call* call) {
+hotgemm_status hotgemm_gemm(hotgemm_context* context, const hotgemm_problem* problem, const hotgemm_operands* operands,
+                            hotgemm_stream stream, const hotgemm_call* call) {
   return c::guarded(call, [&]() -> hotgemm_status {
     Context& its_context = context_of(context);
     const Problem its_problem = c::problem_of(problem);

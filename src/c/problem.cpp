@@ -138,7 +138,7 @@ hotgemm_problem problem_from(const Problem& p) {
 
 }  // namespace
 
-[[gnu::hot]] Problem problem_of(const hotgemm_problem* given) {
+Problem problem_of(const hotgemm_problem* given) {
   const hotgemm_problem& p = required(given, "problem");
   if (p.size != sizeof(p)) {
     const hotgemm_problem converted = known(p, HOTGEMM_PROBLEM_INIT, "problem");
@@ -179,7 +179,7 @@ hotgemm_problem problem_from(const Problem& p) {
           .prepacked_b = p.prepacked_b != 0};
 }
 
-[[gnu::hot]] const Operands& operands_of(const hotgemm_operands* given) {
+const Operands& operands_of(const hotgemm_operands* given) {
   return reinterpret_cast<const Operands&>(required(given, "operands"));
 }
 

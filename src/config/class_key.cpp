@@ -29,7 +29,7 @@ std::int64_t class_count(std::int64_t count) noexcept {
   return std::min(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(count))), kMaxSize);
 }
 
-[[gnu::hot]] ClassKey class_key(const Workload& w) noexcept {
+ClassKey class_key(const Workload& w) noexcept {
   static_assert(kMaxSize <= std::numeric_limits<std::int32_t>::max());
   return {.class_m = static_cast<std::int32_t>(class_m(w.m)),
           .n = static_cast<std::int32_t>(w.n),
@@ -111,7 +111,7 @@ std::optional<Workload> with_other_16_bit_type(const Workload& problem) {
   return result;
 }
 
-[[gnu::hot]] std::size_t hash_of(const ClassKey& key) noexcept {
+std::size_t hash_of(const ClassKey& key) noexcept {
   const ClassKey::Words words = key.words();
   // One odd multiplier per word, so that the products do not wait for each other.
   constexpr ClassKey::Words kMultipliers{0x9e3779b97f4a7c15u, 0xc2b2ae3d27d4eb4fu, 0x165667b19e3779f9u,

@@ -119,12 +119,12 @@ std::optional<MatrixMaps> matrix_maps(const KernelConfig& config, const GemmTrai
   return maps;
 }
 
-[[gnu::hot]] TensorMapSpec MatrixMaps::of_a(const void* base, std::int64_t m, std::int64_t k, std::int64_t ld,
-                                            const MatrixBatch& batch) const {
+TensorMapSpec MatrixMaps::of_a(const void* base, std::int64_t m, std::int64_t k, std::int64_t ld,
+                               const MatrixBatch& batch) const {
   return a_is_k_major ? a.of(base, m, k, ld, batch) : a.of(base, k, m, ld, batch);
 }
-[[gnu::hot]] TensorMapSpec MatrixMaps::of_b(const void* base, std::int64_t n, std::int64_t k, std::int64_t ld,
-                                            const MatrixBatch& batch) const {
+TensorMapSpec MatrixMaps::of_b(const void* base, std::int64_t n, std::int64_t k, std::int64_t ld,
+                               const MatrixBatch& batch) const {
   return b_is_k_major ? b.of(base, n, k, ld, batch) : b.of(base, k, n, ld, batch);
 }
 

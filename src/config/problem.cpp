@@ -19,7 +19,7 @@ int packed_class(std::int64_t elements, DType type) {
 }
 
 /// The classes that the operands of `p` have at least.
-[[gnu::hot]] Hints raised(Hints hints, const Problem& p) {
+Hints raised(Hints hints, const Problem& p) {
   hints.align_a = std::max(hints.align_a, p.prepacked_a ? kPrepackedAlignment : element_size(p.types.a));
   hints.align_b = std::max(hints.align_b, p.prepacked_b ? kPrepackedAlignment : element_size(p.types.b));
   hints.align_d = std::max({hints.align_d, element_size(p.types.c), element_size(p.types.d)});
@@ -38,10 +38,10 @@ Hints packed_hints(const Problem& p) {
 
 Workload::Workload() : Workload(Problem{}, Hints{}) {}
 
-[[gnu::hot]] Workload::Workload(const Problem& problem, const Hints& known_hints)
+Workload::Workload(const Problem& problem, const Hints& known_hints)
     : Problem(problem), hints(raised(known_hints, problem)) {}
 
-[[gnu::hot]] std::int64_t class_m(std::int64_t m) {
+std::int64_t class_m(std::int64_t m) {
   constexpr std::int64_t kAllPowers = 16, kTwoBuckets = 128;  // up to each: one or two buckets between powers of two
   if (m <= 1) return 1;
   if (m >= kMaxSize) return kMaxSize;

@@ -46,7 +46,7 @@ constexpr auto kStated = [] {
 }();
 
 /// The types of D, a bit for each, with which kernels multiply and sum like this.
-[[gnu::hot]] unsigned results_of(DType a, ComputeType compute, DType b) {
+unsigned results_of(DType a, ComputeType compute, DType b) {
   // A caller may have cast any number to an enumeration.
   constexpr auto kEnd = static_cast<DType>(kElementTypes);
   if (a >= kEnd || b >= kEnd || compute > ComputeType::s32) return 0;
@@ -70,7 +70,7 @@ bool has_results(const Types& t) {
 /// True if some sums of these types may be less exact than others, so that a caller can ask for the fast ones.
 bool has_mode(const Types& t) { return t.mode == ComputeMode::precise || (t.mode == ComputeMode::fast && is_fp8(t.a)); }
 
-[[gnu::hot]] bool are_supported(const Types& t) noexcept { return t.c == t.d && has_mode(t) && has_results(t); }
+bool are_supported(const Types& t) noexcept { return t.c == t.d && has_mode(t) && has_results(t); }
 
 std::string unsupported_types(const Types& t) {
   const std::string a(to_string(t.a)), b(to_string(t.b)), d(to_string(t.d)), compute(to_string(t.compute));
@@ -170,7 +170,7 @@ std::string unsupported_part(const Problem& p) {
 
 }  // namespace
 
-[[gnu::hot]] bool is_supported(const Problem& p) noexcept {
+bool is_supported(const Problem& p) noexcept {
   const bool has_values = p.op_a <= Op::t && p.op_b <= Op::t && p.order <= SumOrder::batch_invariant &&
                           p.sm_limit >= 0 && p.sm_limit <= kMostSms && p.batch >= 0 && p.batch <= kMaxSize &&
                           p.batch_kind <= BatchKind::pointers;

@@ -77,7 +77,7 @@ std::atomic<const Driver*> instance{nullptr};  // set once, never freed: kernels
 
 }  // namespace
 
-[[gnu::hot]] const Driver& Driver::get() {
+const Driver& Driver::get() {
   if (const Driver* driver = loaded()) return *driver;
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
@@ -87,7 +87,7 @@ std::atomic<const Driver*> instance{nullptr};  // set once, never freed: kernels
   return *driver;
 }
 
-[[gnu::hot]] const Driver* Driver::loaded() noexcept { return instance.load(std::memory_order_acquire); }
+const Driver* Driver::loaded() noexcept { return instance.load(std::memory_order_acquire); }
 
 std::string Driver::describe(CUresult result) const {
   const char* name = nullptr;

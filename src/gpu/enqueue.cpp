@@ -2,8 +2,8 @@
 
 namespace hotgemm {
 
-[[gnu::hot]] CUresult enqueue(const Driver& driver, CUfunction function, const KernelLaunch& launch, void** parameters,
-                              CUstream stream) noexcept {
+CUresult enqueue(const Driver& driver, CUfunction function, const KernelLaunch& launch, void** parameters,
+                 CUstream stream) noexcept {
   if (!launch.programmatic) {
     return driver.cuLaunchKernel(function, launch.blocks, 1, 1, launch.threads, 1, 1, launch.smem_bytes, stream,
                                  parameters, nullptr);

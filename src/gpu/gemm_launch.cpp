@@ -31,8 +31,8 @@ thread_local constinit LastLaunches last_launches{};
 [[gnu::noinline]] LastLaunches& launches_of_thread() noexcept { return last_launches; }
 
 /// Makes sure that `whole` and `rest` are the maps of `spec`. `last` is the matrix that they map now.
-[[gnu::hot]] CUresult find_or_encode(const Driver& driver, const TensorMapSpec& spec, bool is_k_major,
-                                     MappedMatrix& last, TensorMap& whole, TensorMap& rest) noexcept {
+CUresult find_or_encode(const Driver& driver, const TensorMapSpec& spec, bool is_k_major, MappedMatrix& last,
+                        TensorMap& whole, TensorMap& rest) noexcept {
   if (spec == last.spec && is_k_major == last.is_k_major) return CUDA_SUCCESS;
   last = {};  // if encoding fails, the maps belong to no matrix
   const BoxMaps boxes = box_maps(spec, is_k_major);
@@ -43,8 +43,8 @@ thread_local constinit LastLaunches last_launches{};
   return result;
 }
 
-[[gnu::hot]] CUresult enqueue(const Driver& driver, const GemmKernel& kernel, bool programmatic, unsigned blocks,
-                              void* args, const WorkspaceArgs& workspace, CUstream stream) noexcept {
+CUresult enqueue(const Driver& driver, const GemmKernel& kernel, bool programmatic, unsigned blocks, void* args,
+                 const WorkspaceArgs& workspace, CUstream stream) noexcept {
   // The driver reads as many parameters as the kernel has.
   void* parameters[] = {args, const_cast<WorkspaceArgs*>(&workspace)};
   return enqueue(driver, kernel.kernel.function(),
@@ -178,10 +178,9 @@ GemmKernel load_gemm_kernel(const Driver& driver, const KernelConfig& config, co
           .sm_count = sm_count};
 }
 
-[[gnu::hot]] CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch,
-                                  std::int64_t m, std::int64_t n, std::int64_t k, const Operands& o, CUstream stream,
-                                  const WorkspaceArgs& given, const RepackKernel* repack, int sm_limit,
-                                  std::int64_t batch, std::int64_t groups) noexcept {
+CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const LaunchConfig& launch, std::int64_t m,
+                     std::int64_t n, std::int64_t k, const Operands& o, CUstream stream, const WorkspaceArgs& given,
+                     const RepackKernel* repack, int sm_limit, std::int64_t batch, std::int64_t groups) noexcept {
   const std::int64_t products = kernel.traits.grouped ? groups : batch;
   const bool pointers = kernel.traits.pointers;
   WorkspaceArgs workspace = given;

@@ -57,7 +57,7 @@ bool exceeds_tensor_maps(const Problem& p, const Operands& o) {
          is_too_far(o.batch_stride_d, p.types.d) || (is_c_read && is_too_far(o.batch_stride_c, p.types.c));
 }
 
-[[gnu::hot]] Hints hints_of(const Problem& p, const Operands& o) {
+Hints hints_of(const Problem& p, const Operands& o) {
   const Types& types = p.types;
   const bool is_c_read = reads_c(o);
   const std::uint64_t most = most_pitch(p);
@@ -88,8 +88,6 @@ bool exceeds_tensor_maps(const Problem& p, const Operands& o) {
           .beta_is_zero = !is_c_read};
 }
 
-[[gnu::hot]] Workload describe(const Problem& problem, const Operands& operands) {
-  return {problem, hints_of(problem, operands)};
-}
+Workload describe(const Problem& problem, const Operands& operands) { return {problem, hints_of(problem, operands)}; }
 
 }  // namespace hotgemm

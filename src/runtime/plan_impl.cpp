@@ -33,15 +33,15 @@ namespace {
 
 }  // namespace
 
-[[gnu::hot]] void PlanImpl::launch(Stream stream, const Workload& p, const Operands& operands) const {
+void PlanImpl::launch(Stream stream, const Workload& p, const Operands& operands) const {
   if (!kernel_->shape.fits(p.m, p.n, p.k, p.batch, p.groups)) refuse_size(p);
   count_use();
   if (needs_workspace_) return launch_with_workspace(stream, p, operands);
   enqueue(stream, p, operands, {});
 }
 
-[[gnu::hot]] void PlanImpl::enqueue(Stream stream, const Workload& p, const Operands& operands,
-                                    const WorkspaceArgs& workspace) const {
+void PlanImpl::enqueue(Stream stream, const Workload& p, const Operands& operands,
+                       const WorkspaceArgs& workspace) const {
   const auto launch = [&] {
     return launch_gemm(driver_, *kernel_, choice_.launch, p.m, p.n, p.k, operands, stream, workspace,
                        workspace_.repack.get(), p.sm_limit, p.batch, p.groups);

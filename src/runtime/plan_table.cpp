@@ -30,7 +30,7 @@ PlanTable::~PlanTable() {
 
 // The loads of `array_` and of slots have sequential consistency, as base/readers.hpp demands. A slot that is seen
 // shows that the key beside it was written.
-[[gnu::hot]] const PlanTable::Slot* PlanTable::look_up(const ClassKey& key) const noexcept {
+const PlanTable::Slot* PlanTable::look_up(const ClassKey& key) const noexcept {
   const Array& array = *array_.load();
   for (std::size_t i = hash_of(key);; ++i) {
     const Cell& cell = array.cells[i & array.mask];
@@ -40,7 +40,7 @@ PlanTable::~PlanTable() {
   }
 }
 
-[[gnu::hot]] const PlanTable::Slot* PlanTable::find(const ClassKey& key) const noexcept {
+const PlanTable::Slot* PlanTable::find(const ClassKey& key) const noexcept {
   const Slot* slot = look_up(key);
   if (slot == nullptr) return nullptr;
   // Warm calls read this line only, and do not write to it, while no class is inserted.

@@ -263,7 +263,7 @@ void validate_whole(const char* name, float factor) {
 
 }  // namespace
 
-[[gnu::hot]] void validate(const Problem& p) {
+void validate(const Problem& p) {
   const auto is_size = [](std::int64_t value) { return static_cast<std::uint64_t>(value) <= kMaxSize; };
   // The warm path; the code below finds the reason.
   if (is_size(p.m) && is_size(p.n) && is_size(p.k) && is_supported(p)) return;
@@ -344,7 +344,7 @@ void validate_matrices(const Problem& p, const Operands& o) {
 
 }  // namespace
 
-[[gnu::hot]] void validate(const Problem& p, const Operands& o) {
+void validate(const Problem& p, const Operands& o) {
   validate_fields(p, o);
   if (p.epilogue != Epilogue{}) validate_epilogue_operands(p, o);
   validate_matrices(p, o);

@@ -158,7 +158,7 @@ Operands known_operands(const Operands& given) {
   return known;
 }
 
-[[gnu::hot]] void validate_fields(const Problem& problem, const Operands& operands) {
+void validate_fields(const Problem& problem, const Operands& operands) {
   const bool lacks_workspace = operands.workspace == nullptr && operands.workspace_bytes != 0;
   const std::uint64_t more = any_of_words<kFirstUnused>(operands, std::make_index_sequence<kUnusedWords>()) |
                              any_of_words<kFirstAdded>(operands, std::make_index_sequence<kAddedWords>());
