@@ -24,11 +24,7 @@ struct LastLaunches {
   WithExtras<WgmmaArgs> mapped;
   MappedMatrix a, b, d;  // that `mapped` has maps of
 };
-thread_local constinit LastLaunches last_launches{};
-
-/// The last launches of this thread. To look up a thread's variable is a call. If the compiler sees the variable, it
-/// calls again for each use: five times in a warm launch.
-[[gnu::noinline]] LastLaunches& launches_of_thread() noexcept { return last_launches; }
+thread_local constinit LastLaunches last_launches{};  // one, because each look-up of a thread's variable is a call
 
 /// Makes sure that `whole` and `rest` are the maps of `spec`. `last` is the matrix that they map now.
 CUresult find_or_encode(const Driver& driver, const TensorMapSpec& spec, bool is_k_major, MappedMatrix& last,
@@ -219,7 +215,7 @@ CUresult launch_gemm(const Driver& driver, const GemmKernel& kernel, const Launc
       static_cast<unsigned>(kernel.shape.blocks(m, n, kernel.sm_count, launch.splits, sm_limit, batch, groups));
   // The kernel prepares while the copies are made, but it would do so on other SMs than theirs.
   const bool programmatic = launch.programmatic || (copies && kernel.waits_for_predecessor && !is_limited);
-  LastLaunches& last = launches_of_thread();
+  LastLaunches& last = last_launches;
   if (!kernel.maps) {
     static_cast<GemmArgs&>(last.plain) = args;
     set_parts(last.plain, kernel.traits, o, from, products, n, k, has_no_product);
