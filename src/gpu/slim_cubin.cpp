@@ -17,7 +17,7 @@ using Sections = std::vector<ElfSection>;
 constexpr std::string_view kAddresses = ".nv.constant4";
 constexpr std::string_view kVariableSections[] = {".nv.global.init", ".nv.global", kAddresses};
 
-/// What a cubin consists of: names, and beginnings of names that end with a dot. `.nv.constant2` is a bank of numbers.
+/// What a cubin consists of: names, and beginnings of names that end with a dot. Bank 2 is of one kernel.
 constexpr std::string_view kKnownSections[] = {".shstrtab",     ".strtab",       ".symtab",        ".debug_frame",
                                                ".nv.info",      ".nv.info.",     ".nv.compat",     ".nv.callgraph",
                                                ".note.nv.",     ".rel.",         ".rela.",         ".nv.rel.action",
