@@ -131,8 +131,8 @@ class Context::Impl {
   Tuned plan_by_tuning(DeviceState& device, const Workload& problem);
   /// The plan of the winner, which counts as tuned.
   std::shared_ptr<const PlanImpl> plan_of(DeviceState& device, const Workload& problem, const TuneOutcome& outcome);
-  /// A plan for the class on a kernel that is loaded, for the time until the background has chosen among all; nullptr if
-  /// the class must not change its kernel, or if no loaded kernel is expected to be fast enough.
+  /// A plan for the class on a kernel that is loaded, for the time until the background has chosen among all; nullptr
+  /// if the class must not change its kernel, or if no loaded kernel is expected to be fast enough.
   std::shared_ptr<const PlanImpl> interim_plan(DeviceState& device, const Workload& problem);
   /// Replaces an interim plan by that of the best choice.
   void replace_interim(const BackgroundTuner::Waiting& waiting);

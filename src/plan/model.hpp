@@ -17,8 +17,8 @@ namespace hotgemm {
 double predict_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device,
                   const WgmmaModel& model = {});
 
-/// The least time in microseconds that predict_us can give a kernel: a launch, and the larger of what DRAM needs for each
-/// matrix once and of what the GPU's units need for the products at their peak.
+/// The least time in microseconds that predict_us can give a kernel: a launch, and the larger of what DRAM needs for
+/// each matrix once and of what the GPU's units need for the products at their peak.
 double bound_us(const Workload& problem, const DeviceInfo& device);
 
 /// The number of blocks of `config` that an SM holds at once, by shared memory, threads and estimated registers.
