@@ -49,6 +49,8 @@ nvrtcResult nvrtcGetProgramLog(nvrtcProgram, char* log) {
   *log = '\0';
   return NVRTC_SUCCESS;
 }
+nvrtcResult nvrtcGetPTXSize(nvrtcProgram, std::size_t*) { return NVRTC_ERROR_INVALID_PROGRAM; }
+nvrtcResult nvrtcGetPTX(nvrtcProgram, char*) { return NVRTC_ERROR_INVALID_PROGRAM; }
 nvrtcResult nvrtcGetCUBINSize(nvrtcProgram program, std::size_t* bytes) {
   *bytes = cubin_of(program).size();
   return NVRTC_SUCCESS;

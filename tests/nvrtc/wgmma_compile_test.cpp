@@ -110,7 +110,9 @@ TEST_F(WgmmaCompile, TheMostAccumulatorsOfEachKind) {
   compile(cases, kShareOfLargest);
 }
 
+/// Three of the 82 kernels spill 8, 8 and 80 bytes where rows of D begin at 2 bytes. A plan takes the next choice then.
 TEST_F(WgmmaCompile, TheMostAccumulatorsWhereLanesStoreD) {
+  most_spill_bytes_ = 80;
   std::vector<MatrixCase> cases;
   for (std::size_t turn = 0; turn < 2; ++turn) {
     for (const int vec_d : {1, 2}) {
