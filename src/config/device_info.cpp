@@ -2,40 +2,15 @@
 
 #include <hotgemm/error.hpp>
 
-#include <array>
-#include <cstddef>
-#include <iterator>
-#include <optional>
+#include <charconv>
 
 namespace hotgemm {
 namespace {
 
-/// "sm_90a"; the numbers of all architectures have two or three digits.
-class ArchName {
- public:
-  constexpr explicit ArchName(const ArchLimits& row) {
-    for (const char c : std::string_view("sm_")) text_[size_++] = c;
-    for (int unit = row.sm < 100 ? 10 : 100; unit > 0; unit /= 10) {
-      text_[size_++] = static_cast<char>('0' + row.sm / unit % 10);
-    }
-    if (row.suffix != 0) text_[size_++] = row.suffix;
-  }
-  constexpr operator std::string_view() const { return {text_, size_}; }
-
- private:
-  char text_[8]{};
-  std::size_t size_ = 0;
-};
-
-constexpr auto kArchNames = [] {
-  std::array<std::optional<ArchName>, std::size(kArchTable)> names;
-  for (std::size_t i = 0; i < names.size(); ++i) names[i].emplace(kArchTable[i]);
-  return names;
-}();
-
-/// The name of a row of kArchTable. Planning a call asks a thousand times, so it is no std::string.
-constexpr std::string_view name_of(const ArchLimits& row) {
-  return *kArchNames[static_cast<std::size_t>(&row - kArchTable)];
+std::string name_of(const ArchLimits& row) {
+  std::string name = "sm_" + std::to_string(row.sm);
+  if (row.suffix != 0) name += row.suffix;
+  return name;
 }
 
 /// A GPU whose memory is not that of its architecture's nominal GPU.
@@ -51,9 +26,11 @@ constexpr NamedGpu kNamedGpus[] = {{"sm_90a", "NVIDIA H100 80GB HBM3", 3350}};
 }  // namespace
 
 const ArchLimits& arch_limits(std::string_view arch) {
-  for (const ArchLimits& row : kArchTable) {
-    if (name_of(row) == arch) return row;
-  }
+  // The number finds the row, so that one name is made instead of eleven: planning a call asks a thousand times.
+  constexpr std::string_view kPrefix = "sm_";
+  int sm = 0;
+  if (arch.starts_with(kPrefix)) std::from_chars(arch.data() + kPrefix.size(), arch.data() + arch.size(), sm);
+  if (const ArchLimits* row = find_arch_limits(sm); row != nullptr && name_of(*row) == arch) return *row;
   std::string known;
   for (const std::string& name : known_archs()) known += (known.empty() ? "" : ", ") + name;
   throw Error(ErrorCode::invalid_argument, "unknown arch \"" + std::string(arch) + "\"; known are " + known);
@@ -61,12 +38,12 @@ const ArchLimits& arch_limits(std::string_view arch) {
 
 std::vector<std::string> known_archs() {
   std::vector<std::string> names;
-  for (const ArchLimits& row : kArchTable) names.emplace_back(name_of(row));
+  for (const ArchLimits& row : kArchTable) names.push_back(name_of(row));
   return names;
 }
 
 std::string arch_name(int major, int minor) {
-  if (const ArchLimits* row = nearest_arch_limits(10 * major + minor)) return std::string(name_of(*row));
+  if (const ArchLimits* row = nearest_arch_limits(10 * major + minor)) return name_of(*row);
   throw Error(ErrorCode::not_supported, "GPUs of compute capability " + std::to_string(major) + "." +
                                             std::to_string(minor) + " are not supported");
 }

@@ -17,7 +17,7 @@ using Sections = std::vector<ElfSection>;
 constexpr std::string_view kAddresses = ".nv.constant4";
 constexpr std::string_view kVariableSections[] = {".nv.global.init", ".nv.global", kAddresses};
 
-/// What a cubin consists of: names, and beginnings of names that end with a dot. Bank 2 is of one kernel.
+/// The sections that a cubin may have. An entry with a dot at its end stands for all names that begin so.
 constexpr std::string_view kKnownSections[] = {".shstrtab",     ".strtab",       ".symtab",        ".debug_frame",
                                                ".nv.info",      ".nv.info.",     ".nv.compat",     ".nv.callgraph",
                                                ".note.nv.",     ".rel.",         ".rela.",         ".nv.rel.action",

@@ -242,6 +242,13 @@ double incomplete_bytes(const KernelConfig& config, const SeenWorkload& problem,
          WgmmaConfig::kStoreRowBytes;
 }
 
+/// Bytes of A, of B and of `like_d` matrices of D's size, of all products.
+double matrix_bytes(const Problem& p, std::int64_t columns_of_d, double like_d) {
+  const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
+  return static_cast<double>(p.batch) * (m * k * size_bytes(p.types.a) + k * n * size_bytes(p.types.b) +
+                                         m * static_cast<double>(columns_of_d) * size_bytes(p.types.d) * like_d);
+}
+
 /// predict_us for a GPU on all of whose SMs the kernel runs, with at most `resident` blocks on each.
 double predict_us(const KernelConfig& config, const Workload& asked, const DeviceInfo& device, int resident,
                   const WgmmaModel& model) {
@@ -261,10 +268,7 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
   const double matrices =
       (problem.hints.beta_is_zero ? 1 : 2) + epilogue_work(asked.epilogue).matrices;  // of D's sizes
   // Each operand comes from DRAM at least once. With few waves in flight, rows of tiles are read again.
-  const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n), k = static_cast<double>(problem.k);
-  const double bytes = static_cast<double>(problem.batch) *
-                           (m * k * size_bytes(problem.types.a) + k * n * size_bytes(problem.types.b) +
-                            m * static_cast<double>(columns_of_d(asked)) * size_bytes(problem.types.d) * matrices) +
+  const double bytes = matrix_bytes(problem, columns_of_d(asked), matrices) +
                        incomplete_bytes(config, problem, traits_of(asked, copies), model);
   const double dram_us = bytes / (device.dram_gbps * 0.85e3 * read_share(config)) + of_wgmma(wgmma_repeated_us);
   const double unhidden_us = unhidden_share(config, problem, device, resident) * std::min(sm_us, dram_us);
@@ -325,10 +329,7 @@ double bound_us(const Workload& problem, const DeviceInfo& device) {
   const double rate = traits.element == DType::f32         ? rates.cuda_f32_flops * kFmaShare
                       : arch_limits(device.arch).has_wgmma ? rates.tensor_f16_flops * 2 / size_bytes(traits.element)
                                                            : mma_flops(traits, rates) * rates.mma_share;
-  const auto m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k);
-  const double bytes =
-      static_cast<double>(p.batch) * (m * k * size_bytes(p.types.a) + k * n * size_bytes(p.types.b) +
-                                      m * static_cast<double>(columns_of_d(p)) * size_bytes(p.types.d));
+  const double bytes = matrix_bytes(p, columns_of_d(p), 1);
   return kLaunchUs + std::max(bytes / (device.dram_gbps * 1e3), flops(p) / (rate * sms * device.clock_mhz));
 }
 

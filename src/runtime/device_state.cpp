@@ -92,10 +92,6 @@ std::shared_ptr<const GemmKernel> DeviceState::load(const KernelConfig& config, 
   });
 }
 
-bool DeviceState::is_loaded(const KernelConfig& config, const GemmTraits& traits) {
-  return kernels_.contains(kernel_symbol(config, traits));
-}
-
 std::shared_ptr<const RepackKernel> DeviceState::repack_kernel(bool may_compile) {
   return repack_kernels_.find_or_load(kRepackKernel, [&] {
     const KernelSource source = render_repack(info_.arch, engine_.bundle);

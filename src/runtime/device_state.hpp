@@ -49,8 +49,6 @@ class DeviceState {
                                          bool may_compile = true);
   /// Throws the RefusedCubin that ended the loading of a GEMM kernel, so that no call compiles it again.
   void require_not_refused(const std::string& symbol) { kernels_.require_not_refused(symbol); }
-  /// True if the GEMM kernel is loaded.
-  bool is_loaded(const KernelConfig& config, const GemmTraits& traits);
   /// The kernel that repacks operands, from the cache on first use. If it is not there, it is compiled, or
   /// `may_compile` is false and the function throws Error{not_prepared}.
   std::shared_ptr<const RepackKernel> repack_kernel(bool may_compile = true);

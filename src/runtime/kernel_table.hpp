@@ -39,12 +39,6 @@ class KernelTable {
     const auto found = entries_.find(symbol);
     if (found != entries_.end() && found->second.refusal) throw RefusedCubin(*found->second.refusal);
   }
-  /// True if the kernel of `symbol` is loaded.
-  bool contains(const std::string& symbol) {
-    const std::lock_guard lock(mutex_);
-    const auto found = entries_.find(symbol);
-    return found != entries_.end() && found->second.kernel != nullptr;
-  }
   /// The loaded kernels.
   std::vector<std::shared_ptr<const Kernel>> all() {
     const std::lock_guard lock(mutex_);

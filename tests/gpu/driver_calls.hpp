@@ -29,7 +29,7 @@ struct TimedCall {
 };
 
 /// The objects that the calls make and take. `small` and `deep` are kernels of kSmallText and kDeepText, `all` and
-/// `slim` one of kConstantsText, with all variables and without.
+/// `slim` a kernel of family `simt`, with all variables and without.
 struct DriverObjects {
   const Driver& driver;
   const OtherDriverCalls& other;

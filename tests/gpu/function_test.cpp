@@ -40,6 +40,25 @@ class FunctionOnGpu : public FusedOnGpu {
     problem.epilogue.function = add(kSources[turn % std::size(kSources)]);
     return problem;
   }
+  /// D of a product of zeros, in f32. Only what `function` makes of the places of elements is left in it.
+  std::vector<float> of_zeros(Problem problem, const std::string& function) {
+    constexpr std::size_t kBytes = std::size_t{1} << 20;
+    problem.epilogue.function = gpu().context().add_function(function);
+    std::vector<float> found(static_cast<std::size_t>(problem.batch * problem.m * problem.n));
+    DeviceBuffer operands(driver(), kBytes), d(driver(), found.size() * sizeof(float));
+    driver().check(driver().cuMemsetD32Async(operands.get(), 0, kBytes / 4, stream()), "clear the operands");
+    gpu().context().gemm(stream(), problem,
+                         {.a = reinterpret_cast<const void*>(operands.get()),
+                          .b = reinterpret_cast<const void*>(operands.get()),
+                          .d = reinterpret_cast<void*>(d.get()),
+                          .lda = problem.k,
+                          .ldb = std::max(problem.n, problem.k),
+                          .ldd = problem.n,
+                          .batch_stride_d = problem.m * problem.n});
+    driver().check(driver().cuStreamSynchronize(stream()), "compute");
+    driver().check(driver().cuMemcpyDtoH(found.data(), d.get(), found.size() * sizeof(float)), "fetch D");
+    return found;
+  }
 };
 
 TEST_F(FunctionOnGpu, AnchorsComputeThem) {
@@ -55,24 +74,9 @@ TEST_F(FunctionOnGpu, CallsPickAndRunThem) {
 }
 
 TEST_F(FunctionOnGpu, AProductOfABatchHasItsNumber) {
-  constexpr std::size_t kBatch = 5, kRows = 24, kCols = 40;
+  constexpr std::size_t kRows = 24, kCols = 40;
   for (const char* text : {"24 40 64 nt f16*f16>f32 batch=5", "24 40 64 nn f32 batch=5"}) {
-    Problem problem = parse_problem(text);
-    problem.epilogue.function = gpu().context().add_function("value + batch * 10000 + row * 100 + column");
-    // Elements of zero bits are zeros, so only the indices are left.
-    DeviceBuffer operands(driver(), 1 << 20), d(driver(), kBatch * kRows * kCols * sizeof(float));
-    driver().check(driver().cuMemsetD32Async(operands.get(), 0, (1 << 20) / 4, stream()), "clear the operands");
-    gpu().context().gemm(stream(), problem,
-                         {.a = reinterpret_cast<const void*>(operands.get()),
-                          .b = reinterpret_cast<const void*>(operands.get()),
-                          .d = reinterpret_cast<void*>(d.get()),
-                          .lda = 64,
-                          .ldb = 64,
-                          .ldd = kCols,
-                          .batch_stride_d = kRows * kCols});
-    std::vector<float> found(kBatch * kRows * kCols);
-    driver().check(driver().cuStreamSynchronize(stream()), "compute");
-    driver().check(driver().cuMemcpyDtoH(found.data(), d.get(), found.size() * sizeof(float)), "fetch D");
+    const std::vector<float> found = of_zeros(parse_problem(text), "value + batch * 10000 + row * 100 + column");
     for (std::size_t i = 0; i < found.size(); ++i) {
       const std::size_t product = i / (kRows * kCols), row = i / kCols % kRows, column = i % kCols;
       ASSERT_EQ(found[i], static_cast<float>(product * 10000 + row * 100 + column)) << text << ", element " << i;
@@ -82,21 +86,9 @@ TEST_F(FunctionOnGpu, AProductOfABatchHasItsNumber) {
 
 /// The text is a variable in global memory, so the cubin keeps its variables.
 TEST_F(FunctionOnGpu, ATableInAFunctionIsRead) {
-  constexpr std::size_t kRows = 8, kCols = 40;
-  Problem problem = parse_problem("8 40 64 nt f16*f16>f32");
-  problem.epilogue.function = gpu().context().add_function("value + \"\\1\\2\\3\\4\\5\\6\\7\"[column % 7]");
-  DeviceBuffer operands(driver(), 1 << 16), d(driver(), kRows * kCols * sizeof(float));
-  driver().check(driver().cuMemsetD32Async(operands.get(), 0, (1 << 16) / 4, stream()), "clear the operands");
-  gpu().context().gemm(stream(), problem,
-                       {.a = reinterpret_cast<const void*>(operands.get()),
-                        .b = reinterpret_cast<const void*>(operands.get()),
-                        .d = reinterpret_cast<void*>(d.get()),
-                        .lda = 64,
-                        .ldb = 64,
-                        .ldd = kCols});
-  std::vector<float> found(kRows * kCols);
-  driver().check(driver().cuStreamSynchronize(stream()), "compute");
-  driver().check(driver().cuMemcpyDtoH(found.data(), d.get(), found.size() * sizeof(float)), "fetch D");
+  constexpr std::size_t kCols = 40;
+  const std::vector<float> found =
+      of_zeros(parse_problem("8 40 64 nt f16*f16>f32"), "value + \"\\1\\2\\3\\4\\5\\6\\7\"[column % 7]");
   for (std::size_t i = 0; i < found.size(); ++i) ASSERT_EQ(found[i], static_cast<float>(i % kCols % 7 + 1)) << i;
 }
 
