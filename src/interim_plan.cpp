@@ -16,16 +16,16 @@
 namespace hotgemm {
 namespace {
 
-/// An interim kernel may be expected to take so many times the least time that a kernel could take. The class runs it
-/// for ten to some hundred calls.
-constexpr double kMostSlowdown = 2;
+/// An interim kernel may be expected to take so many times the least time that a kernel could take, or so much more.
+/// The class runs it for ten to some hundred calls, which should cost the GPU no more than a load costs the host.
+constexpr double kMostSlowdown = 3, kMostExtraUs = 50;
 
 }  // namespace
 
 std::shared_ptr<const PlanImpl> Context::Impl::interim_plan(DeviceState& device, const Workload& problem) {
   const bool keeps_first = problem.order == SumOrder::deterministic || pinned_.contains(class_key(problem));
   if (keeps_first || !options_.background.loads_kernels || !device.is_primary()) return nullptr;
-  std::optional<LoadedChoice> best = best_loaded(device, problem, kMostSlowdown);
+  std::optional<LoadedChoice> best = best_loaded(device, problem, kMostSlowdown, kMostExtraUs);
   if (!best) return nullptr;
   std::shared_ptr<const PlanImpl> plan = device.make_plan(best->choice, std::move(best->kernel), {}, "interim");
   return background_.load_later(device, problem, plan) ? plan : nullptr;

@@ -26,11 +26,16 @@ constexpr NamedGpu kNamedGpus[] = {{"sm_90a", "NVIDIA H100 80GB HBM3", 3350}};
 }  // namespace
 
 const ArchLimits& arch_limits(std::string_view arch) {
-  // The number finds the row, so that one name is made instead of eleven: planning a call asks a thousand times.
+  // The number finds the row, and no name is made: planning a call asks a thousand times.
   constexpr std::string_view kPrefix = "sm_";
   int sm = 0;
-  if (arch.starts_with(kPrefix)) std::from_chars(arch.data() + kPrefix.size(), arch.data() + arch.size(), sm);
-  if (const ArchLimits* row = find_arch_limits(sm); row != nullptr && name_of(*row) == arch) return *row;
+  const char* const end = arch.data() + arch.size();
+  const bool has_prefix = arch.starts_with(kPrefix) && arch.substr(kPrefix.size(), 1) != "0";
+  const char* suffix = has_prefix ? std::from_chars(arch.data() + kPrefix.size(), end, sm).ptr : end;
+  const ArchLimits* row = find_arch_limits(sm);
+  if (row != nullptr && std::string_view(suffix, end) == std::string_view(&row->suffix, row->suffix != 0 ? 1 : 0)) {
+    return *row;
+  }
   std::string known;
   for (const std::string& name : known_archs()) known += (known.empty() ? "" : ", ") + name;
   throw Error(ErrorCode::invalid_argument, "unknown arch \"" + std::string(arch) + "\"; known are " + known);

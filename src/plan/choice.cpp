@@ -100,7 +100,7 @@ std::vector<Prediction> refined(std::vector<Prediction> predictions, const Workl
   const Workload bare = without_epilogue(problem);
   const ArchLimits& arch = arch_limits(device.arch);
   const auto is_known = [&](const KernelConfig& config) {
-    return std::ranges::any_of(predictions, [&](const Prediction& p) { return p.config == config; });
+    return std::ranges::find(predictions, config, &Prediction::config) != predictions.end();
   };
   for (int round = 0; round < kRounds; ++round) {
     std::vector<KernelConfig> best;
@@ -218,14 +218,17 @@ int sm_count_of(const GpuQuery& query, const DeviceInfo& nominal) {
 
 /// `choices` without those that break a rule of `problem`. Throws the reason if none is left.
 std::vector<Choice> permitted(std::vector<Choice> choices, const Workload& problem, const RuledGpu& gpu) {
+  const auto breaks_rule = [&](const Choice& c) { return !is_permitted(c.config, c.launch, problem, gpu); };
+  if (!std::ranges::all_of(choices, breaks_rule)) {
+    std::erase_if(choices, breaks_rule);
+    return choices;
+  }
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (const Choice& c : choices) {
     const bool counts =
         keeps_order(problem.order, problem.types, c.config, c.launch, gpu.arch) && !c.launch.programmatic;
     if (counts) least = std::min(least, blocks_under_limit(c.config, c.launch, problem));
   }
-  std::erase_if(choices, [&](const Choice& c) { return !is_permitted(c.config, c.launch, problem, gpu); });
-  if (!choices.empty()) return choices;
   throw Error(ErrorCode::not_supported, "no kernel for " + to_string(problem) + " stays within the limit of " +
                                             std::to_string(problem.sm_limit) + " SMs: a kernel has at least " +
                                             std::to_string(least) + " blocks, each of which may have an SM of its own");
@@ -319,8 +322,10 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
   // registers, which are known to suffice for anchors.
   const bool is_refined = choices.empty() && problem.sm_limit == 0 && problem.epilogue == Epilogue{};
   const std::vector<Prediction> estimated = is_refined ? refined(predictions, problem, device) : predictions;
+  const std::size_t recorded = choices.size();
   for (Choice& choice : from_predictions(estimated, problem, device)) {
-    if (std::ranges::none_of(choices, [&](const Choice& c) { return c.config == choice.config; })) {
+    const auto is_same = [&](const Choice& c) { return c.config == choice.config; };
+    if (std::ranges::none_of(choices | std::views::take(recorded), is_same)) {
       choices.push_back(std::move(choice));
     }
   }

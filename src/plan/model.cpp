@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 namespace hotgemm {
@@ -146,7 +147,7 @@ SmBlocks spread(double tiles, const DeviceInfo& device, int resident) {
 template <class Config>
 double compute_us(const Config& c, const SeenWorkload& problem, const DeviceInfo& device, int resident, int /*splits*/,
                   const WgmmaModel&, const Epilogue& /*epilogue*/) {
-  const GemmTraits traits = traits_of(problem);
+  const GemmTraits& traits = problem.traits;
   const ArchRates& rates = arch_rates(device.arch);
   const double tiles = ceil_div(static_cast<double>(problem.m), c.block_m) *
                        ceil_div(static_cast<double>(problem.n), c.block_n) * static_cast<double>(problem.batch);
@@ -192,11 +193,11 @@ double repack_us(const LaunchConfig& launch, const Workload& problem, const Devi
 }
 
 /// The share of the shorter of two times, that of the SMs and that of DRAM, that the longer one does not hide.
-double unhidden_share(const KernelConfig& config, const Workload& problem, const DeviceInfo& device, int resident) {
+double unhidden_share(const KernelConfig& config, const SeenWorkload& problem, const DeviceInfo& device, int resident) {
   constexpr double kLeast = 0.1;
   if (std::holds_alternative<WgmmaConfig>(config)) return kLeast;  // as fitted: most blocks stay, and load ahead
   // Blocks that start together load together, and store together: 65536×64×64 takes 9.4 µs on an H200.
-  const LaunchShape shape = launch_shape(config, traits_of(problem));
+  const LaunchShape shape = launch_shape(config, problem.traits);
   const double tiles = ceil_div(static_cast<double>(problem.m), shape.tile_m) *
                        ceil_div(static_cast<double>(problem.n), shape.tile_n) * static_cast<double>(problem.batch);
   const SmBlocks blocks = spread(tiles, device, resident);
@@ -249,13 +250,15 @@ double matrix_bytes(const Problem& p, std::int64_t columns_of_d, double like_d) 
                                          m * static_cast<double>(columns_of_d) * size_bytes(p.types.d) * like_d);
 }
 
-/// predict_us for a GPU on all of whose SMs the kernel runs, with at most `resident` blocks on each.
-double predict_us(const KernelConfig& config, const Workload& asked, const DeviceInfo& device, int resident,
+/// predict_us for a GPU on all of whose SMs the kernel runs, with at most `most_resident` blocks on each.
+double predict_us(const KernelConfig& config, const Workload& asked, const DeviceInfo& device, int most_resident,
                   const WgmmaModel& model) {
   // The model is of the bare product, and adds the work of the epilogue; a batch in place of groups may have no kernels
   // with their epilogue.
   const LaunchConfig copies = with_repacks({}, config, asked);
   const SeenWorkload problem = seen_by(asked, copies);
+  const GemmTraits fused = traits_of(asked, copies);
+  const int resident = std::min(most_resident, resident_blocks(config, fused, arch_limits(device.arch)));
   const int splits = best_splits(config, problem, device, resident, model);
   const auto compute = [&](const auto& c) {
     return compute_us(c, problem, device, resident, splits, model, asked.epilogue);
@@ -268,8 +271,8 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
   const double matrices =
       (problem.hints.beta_is_zero ? 1 : 2) + epilogue_work(asked.epilogue).matrices;  // of D's sizes
   // Each operand comes from DRAM at least once. With few waves in flight, rows of tiles are read again.
-  const double bytes = matrix_bytes(problem, columns_of_d(asked), matrices) +
-                       incomplete_bytes(config, problem, traits_of(asked, copies), model);
+  const double bytes =
+      matrix_bytes(problem, columns_of_d(asked), matrices) + incomplete_bytes(config, problem, fused, model);
   const double dram_us = bytes / (device.dram_gbps * 0.85e3 * read_share(config)) + of_wgmma(wgmma_repeated_us);
   const double unhidden_us = unhidden_share(config, problem, device, resident) * std::min(sm_us, dram_us);
   const double merged_us = std::max(sm_us, dram_us) + unhidden_us + sum_us + kLaunchUs + of_wgmma(wgmma_beyond_us);
@@ -279,15 +282,17 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
 
 /// default_launch for such a GPU.
 LaunchConfig default_launch(const KernelConfig& config, const Workload& problem, const DeviceInfo& device,
-                            int resident) {
+                            int most_resident) {
   LaunchConfig launch = with_repacks({}, config, problem);
-  const LaunchShape shape = launch_shape(config, traits_of(problem, launch));
+  const GemmTraits traits = traits_of(problem, launch);
+  const LaunchShape shape = launch_shape(config, traits);
+  const int resident = std::min(most_resident, resident_blocks(config, traits, arch_limits(device.arch)));
   const double in_flight = static_cast<double>(device.sm_count) * resident / shape.cluster;
   const double wanted = std::sqrt(in_flight * shape.tile_n / shape.tile_m);
   int width = 1;
   while (width < 16 && width * 1.5 < wanted) width *= 2;
   launch.raster_width = width;
-  launch.splits = best_splits(config, seen_by(problem, launch), device, resident);
+  if (shape.splits_k) launch.splits = best_splits(config, seen_by(problem, launch), device, resident);
   return launch;
 }
 
@@ -298,6 +303,7 @@ DeviceInfo limited(const DeviceInfo& device, const Workload& problem) {
   return few;
 }
 constexpr int kLimitedResident = 1;  // a limited grid has at most one block for each SM
+constexpr int kAnyResident = std::numeric_limits<int>::max();
 
 }  // namespace
 
@@ -316,8 +322,7 @@ double predict_us(const KernelConfig& config, const Workload& problem, const Dev
   if (leaves_out_sms(problem.sm_limit, device.sm_count)) {
     return predict_us(config, problem, limited(device, problem), kLimitedResident, model);
   }
-  const int resident = resident_blocks(config, traits_of(repacked(problem, config)), arch_limits(device.arch));
-  return predict_us(config, problem, device, resident, model);
+  return predict_us(config, problem, device, kAnyResident, model);
 }
 
 double bound_us(const Workload& problem, const DeviceInfo& device) {
@@ -354,8 +359,7 @@ LaunchConfig default_launch(const KernelConfig& config, const Workload& problem,
   if (leaves_out_sms(problem.sm_limit, device.sm_count)) {
     return default_launch(config, problem, limited(device, problem), kLimitedResident);
   }
-  const int resident = resident_blocks(config, traits_of(repacked(problem, config)), arch_limits(device.arch));
-  return default_launch(config, problem, device, resident);
+  return default_launch(config, problem, device, kAnyResident);
 }
 
 }  // namespace hotgemm

@@ -229,7 +229,7 @@ Readings readings_of(const WgmmaConfig& c, const SeenWorkload& p) {
 
 double wgmma_compute_us(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device, int resident,
                         int splits, const WgmmaModel& model, const Epilogue& epilogue) {
-  const GemmTraits traits = traits_of(problem);
+  const GemmTraits& traits = problem.traits;
   const Waves waves = waves_of(c, problem, device, resident, splits);
   const double k_tiles = ceil_div(ceil_div(static_cast<double>(problem.k), c.block_k), splits);
   const double products = k_tiles * k_tile_cycles(c, traits, epilogue, problem, waves, k_tiles, model);
@@ -275,7 +275,7 @@ double wgmma_repeated_us(const WgmmaConfig& c, const SeenWorkload& problem, cons
 double wgmma_unmerged_us(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device,
                          const WgmmaModel& model) {
   if (!c.split_k) return 0;
-  const GemmTraits traits = traits_of(problem);
+  const GemmTraits& traits = problem.traits;
   const auto [of_a, of_b] = readings_of(c, problem);
   const auto cost = [&](const WgmmaTile& tile, const Stored& operand) {
     const double crossing = 1 - grain_of(tile, operand, kLineBytes) / kLineBytes;
@@ -289,7 +289,7 @@ double wgmma_unmerged_us(const WgmmaConfig& c, const SeenWorkload& problem, cons
 double wgmma_beyond_us(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device,
                        const WgmmaModel& model) {
   if (!c.split_k) return 0;
-  const GemmTraits traits = traits_of(problem);
+  const GemmTraits& traits = problem.traits;
   const auto beyond = [](std::int64_t extent, int tile) {
     return ceil_div(static_cast<double>(extent), tile) * tile - static_cast<double>(extent);
   };

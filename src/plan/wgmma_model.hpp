@@ -1,6 +1,7 @@
 #pragma once
 
 #include "config/device_info.hpp"
+#include "config/traits.hpp"
 #include "shared/wgmma_config.hpp"
 
 #include <hotgemm/types.hpp>
@@ -122,13 +123,15 @@ inline constexpr WgmmaConstant kWgmmaConstants[] = {
 };
 static_assert(std::size(kWgmmaConstants) * sizeof(double) == sizeof(WgmmaModel), "each member has a row");
 
-/// A problem as a kernel sees it. It may read copies of operands (config/repack.hpp), whose rows are as far apart as
-/// `repacked_pitch` says.
+/// A problem as a kernel sees it, and the traits of the kernel. It may read copies of operands (config/repack.hpp),
+/// whose rows are as far apart as `repacked_pitch` says.
 struct SeenWorkload : Workload {
   bool copied_a = false;
   bool copied_b = false;
+  GemmTraits traits;
 
-  SeenWorkload(const Workload& problem, bool a = false, bool b = false) : Workload(problem), copied_a(a), copied_b(b) {}
+  SeenWorkload(const Workload& problem, bool a = false, bool b = false)
+      : Workload(problem), copied_a(a), copied_b(b), traits(traits_of(problem)) {}
 };
 
 /// The predicted microseconds that the SMs need for `problem`, from the start of the first block to the last store. The

@@ -6,17 +6,20 @@
 #include "config/traits.hpp"
 #include "plan/model.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace hotgemm {
 
-std::optional<LoadedChoice> best_loaded(DeviceState& device, const Workload& asked, double most_slowdown) {
+std::optional<LoadedChoice> best_loaded(DeviceState& device, const Workload& asked, double most_slowdown,
+                                        double most_extra_us) {
   const DeviceInfo& gpu = device.info();
   const Workload problem = with_largest_sizes(asked);  // the plan serves the class
   const std::optional<Found> found = find_record(asked, gpu.arch, device.engine().database, device.query());
   const RuledGpu rules{arch_limits(gpu.arch), gpu.sm_count};
   const GemmTraits traits = traits_of(problem, {});
-  double least_us = most_slowdown * bound_us(problem, gpu);
+  const double bound = bound_us(problem, gpu);
+  double least_us = std::max(most_slowdown * bound, bound + most_extra_us);
   std::optional<LoadedChoice> best;
   for (std::shared_ptr<const GemmKernel>& kernel : device.kernels()) {
     if (kernel->traits != traits || kernel->resources.spill_bytes > most_spill_bytes(problem)) continue;

@@ -14,8 +14,10 @@ struct LoadedChoice {
 };
 
 /// The loaded kernel that is expected to compute the class of `problem` fastest, of those that need no workspace: that
-/// of the class's record if it is loaded. Nothing if none is expected within `most_slowdown` times bound_us. It takes
-/// the host some microseconds, where choosing among all kernels takes a millisecond.
-std::optional<LoadedChoice> best_loaded(DeviceState& device, const Workload& problem, double most_slowdown);
+/// of the class's record if it is loaded. Nothing if none is expected within `most_slowdown` times bound_us, nor
+/// within `most_extra_us` beyond it. It takes the host some microseconds, where choosing among all kernels takes half a
+/// millisecond.
+std::optional<LoadedChoice> best_loaded(DeviceState& device, const Workload& problem, double most_slowdown,
+                                        double most_extra_us);
 
 }  // namespace hotgemm

@@ -179,8 +179,9 @@ constexpr bool is_legal(const FmaConfig& c, const GemmTraits& t, const ArchLimit
   const FmaTile a = c.a_tile(t), b = c.b_tile(t);
   if (a.row_elements() % a.access != 0 || b.row_elements() % b.access != 0) return false;
   if (a.accesses() > 32 || b.accesses() > 32) return false;
-  if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
-  if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
+  const int smem = c.smem_bytes(t);
+  if (smem > arch.smem_per_block_bytes) return false;
+  if (c.blocks_per_sm * (smem + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
   if (c.blocks_per_sm * c.threads() > arch.threads_per_sm) return false;
   // Registers that a thread needs at once; addresses and loop state take about 24.
   return c.accumulator_registers(t) + c.fragment_registers(t) + c.staging_registers(t) + 24 <=

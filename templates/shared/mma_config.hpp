@@ -175,8 +175,9 @@ constexpr bool is_legal(const MmaConfig& c, const GemmTraits& t, const ArchLimit
   if (c.store < kDirectStore || c.store > kShuffledStore) return false;
   if (c.blocks_per_sm < 1 || c.blocks_per_sm > 4) return false;
   if (!has_legal_gate(c, t.epilogue.gate)) return false;
-  if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
-  if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
+  const int smem = c.smem_bytes(t);
+  if (smem > arch.smem_per_block_bytes) return false;
+  if (c.blocks_per_sm * (smem + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
   if (c.blocks_per_sm * c.threads() > arch.threads_per_sm) return false;
   // FP8 is unpacked to fragments of f16, for all k-steps at once: kernels with more sums spill.
   if (is_fp8(t.element) && unpacks_fp8(arch) && c.accumulator_registers(t) > 32) return false;

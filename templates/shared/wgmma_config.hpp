@@ -418,8 +418,9 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
     return false;
   if (c.moves_registers() && c.has_wide_parts() && c.cluster_m > 1) return false;  // the producer would spill
   if (!has_legal_loaders(c, t) || !has_legal_places(c, t)) return false;
-  if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
-  if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
+  const int smem = c.smem_bytes(t);
+  if (smem > arch.smem_per_block_bytes) return false;
+  if (c.blocks_per_sm * (smem + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
   // ptxas gives one instruction no more registers than a thread has before setmaxnreg (C7602).
   const int instruction = c.accumulator_registers(t) / (c.instructions() + (c.promote ? 1 : 0));
   if (instruction + 28 > arch.registers_per_sm / (c.threads() * c.blocks_per_sm)) return false;

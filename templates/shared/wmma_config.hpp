@@ -117,8 +117,9 @@ constexpr bool is_legal(const WmmaConfig& c, const GemmTraits& t, const ArchLimi
   // wmma.load from global memory is for one shape, and for rows that begin at 16 bytes at least.
   if (c.stages == 0 && (c.fragment_m != 16 || c.vec_bytes(t) < 16)) return false;
   if (c.blocks_per_sm < 1 || c.blocks_per_sm > 4) return false;
-  if (c.smem_bytes(t) > arch.smem_per_block_bytes) return false;
-  if (c.blocks_per_sm * (c.smem_bytes(t) + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
+  const int smem = c.smem_bytes(t);
+  if (smem > arch.smem_per_block_bytes) return false;
+  if (c.blocks_per_sm * (smem + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
   if (c.blocks_per_sm * c.threads() > arch.threads_per_sm) return false;
   // Registers that are live at once, as in family mma: accumulators, fragments, addresses and loop state.
   return c.accumulator_registers(t) + c.fragment_registers(t) + 28 <= c.register_budget();

@@ -112,14 +112,16 @@ TEST_F(InterimTest, TheFastestOfTheLoadedKernelsIsIt) {
     if (slower == 3) break;
   }
   ASSERT_EQ(slower, 3);
-  const auto best = best_loaded(device, problem(), 2);
+  const auto best = best_loaded(device, problem(), 2, 0);
   ASSERT_TRUE(best);
   EXPECT_EQ(best->choice.config, loaded_.config);
-  EXPECT_TRUE(best_loaded(device, problem(), 1.001 * us(loaded_) / bound));
-  EXPECT_FALSE(best_loaded(device, problem(), 0.999 * us(loaded_) / bound)) << "too slow";
+  EXPECT_TRUE(best_loaded(device, problem(), 1.001 * us(loaded_) / bound, 0));
+  EXPECT_FALSE(best_loaded(device, problem(), 0.999 * us(loaded_) / bound, 0)) << "too slow";
+  EXPECT_TRUE(best_loaded(device, problem(), 1, 1.001 * (us(loaded_) - bound)));
+  EXPECT_FALSE(best_loaded(device, problem(), 1, 0.999 * (us(loaded_) - bound))) << "too slow";
   Workload transposed = problem();
   transposed.op_b = transposed.op_b == Op::n ? Op::t : Op::n;
-  EXPECT_FALSE(best_loaded(device, transposed, 100)) << "no kernel of this layout is loaded";
+  EXPECT_FALSE(best_loaded(device, transposed, 100, 0)) << "no kernel of this layout is loaded";
 }
 
 TEST_F(InterimTest, PlanLoads) {
