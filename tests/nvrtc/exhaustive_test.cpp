@@ -50,7 +50,9 @@ class FakeMeasurer final : public Measurer {
       const std::string name = to_string(trial.config);
       result.us.emplace_back();
       result.failures.push_back(races >= fails_from && fails == name ? "hung: no answer within 2.0 s" : "");
-      const double us = result.failures.back().empty() ? time_of(trial) : std::numeric_limits<double>::quiet_NaN();
+      const double time = options.blocks ? alone_us.at(name) : time_of(trial);
+      const double us = result.failures.back().empty() ? time : std::numeric_limits<double>::quiet_NaN();
+      if (options.blocks) result.blocks.push_back({.clock = {.samples = 9, .power_cap_share = 1}});
       for (int round = 0; round < options.rounds; ++round) result.us.back().push_back(us * drift);
       launches[name + " " + to_string(trial.launch)] += options.rounds;
     }
@@ -67,7 +69,8 @@ class FakeMeasurer final : public Measurer {
     return trial.launch == LaunchConfig{2, true} ? base * 0.98 : base;
   }
 
-  std::map<std::string, double> us;  // keyed by config
+  std::map<std::string, double> us;        // in rounds, keyed by config
+  std::map<std::string, double> alone_us;  // in blocks, in which the power cap binds
   std::set<std::string> wrong;
   std::string fails;  // hangs from race `fails_from` on
   int fails_from = 1;
@@ -284,10 +287,33 @@ TEST_F(ExhaustiveTest, AssessesTheTunersAndTheModelsPick) {
     EXPECT_EQ(names_[static_cast<std::size_t>(pick.place - 1)], pick.name.config);
   }
   EXPECT_LE(result.tuned.regret, result.estimated.regret);
+  EXPECT_EQ(result.measure, Measure::rounds);
   ASSERT_EQ(result.model_regret.size(), std::size(kModelTops));
   EXPECT_DOUBLE_EQ(result.model_regret[2], 0);  // 0 because all eight are included
   EXPECT_GE(result.model_regret[0], result.model_regret[1]);
   EXPECT_EQ(measurer_.data_seeds.size(), 2u);  // the trace and the search share one seed; the race has its own
+}
+
+TEST_F(ExhaustiveTest, AssessesByBlocksWhereThePowerCapBinds) {
+  problem_ = parse_workload("4096 4096 4096 nn f16");
+  for (std::size_t i = 0; i < names_.size(); ++i) {
+    measurer_.us[names_[i]] = 2500 + 20 * static_cast<double>(i);
+    measurer_.alone_us[names_[i]] = 3000 + 10 * static_cast<double>(i);
+  }
+  const std::string frugal = names_[names_.size() - 1];
+  measurer_.alone_us[frugal] = 2900;
+  const ExhaustiveResult all = measure();
+  QualityOptions options;
+  options.tuning.max_candidates = 4;
+  options.tuning.budget_s = 60;
+  const QualityResult result = assess(engine_, measurer_, problem_, all, options);
+  EXPECT_EQ(result.measure, Measure::sustained);
+  EXPECT_EQ(result.oracle.name.config, frugal) << "the slowest in rounds is the fastest alone";
+  EXPECT_EQ(result.oracle.place, static_cast<int>(names_.size()));
+  for (const AssessedChoice& pick : {result.oracle, result.tuned, result.estimated}) {
+    EXPECT_NEAR(pick.regret, measurer_.alone_us.at(pick.name.config) / 2900 - 1, 1e-9) << pick.name.config;
+    EXPECT_NEAR(pick.regret_ci.high, pick.regret, 1e-9);
+  }
 }
 
 TEST(QualitySummary, OfRegrets) {

@@ -185,7 +185,8 @@ void add_oracle_options(CLI::App& sub, BenchCommand& command) {
   CLI::Option* quality = sub.add_flag(
       "--quality", command.quality,
       "instead: print how much slower the tuner's pick, without records, and the model's pick are than the best of "
-      "--exhaustive; runs --exhaustive first where its measurements are missing");
+      "--exhaustive; runs --exhaustive first where its measurements are missing. Where the power cap may bind, all "
+      "three run alone, and the best is that of the 20 fastest in rounds and 20 by the model of power");
   CLI::Option* compare =
       sub.add_option("--compare-measures", command.compared_configs,
                      "instead: time this many configs of each problem in rounds, where all share one clock, and each "
