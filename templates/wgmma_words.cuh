@@ -30,7 +30,11 @@ class WgmmaWords {
   static constexpr int kPieceColumns = WgmmaConfig::store_cols(kTraits);
   /// True if rows may begin at odd elements.
   static constexpr bool kOdd = kTraits.vec_d == 1;
-  static constexpr bool kHasFewRegisters = kConfig.accumulator_registers(kTraits) + 44 > kConfig.consumer_registers();
+  /// What registers are for beside the accumulators. With fewer, fused kernels spilled hundreds of bytes: the compiler
+  /// loads what the next piece needs among the stores of this one.
+  static constexpr int kOtherRegisters = kTraits.is_fused() ? 96 : 44;
+  static constexpr bool kHasFewRegisters = kConfig.accumulator_registers(kTraits) + kOtherRegisters >
+                                           kConfig.consumer_registers();
   /// All rows of a lane must have one offset. If rows may be odd, two classes take rows, or groups of rows, in turn.
   /// A loop over two classes keeps fewer addresses, which kernels with few registers need too.
   static constexpr int kClasses = kOdd || kHasFewRegisters ? 2 : 1;

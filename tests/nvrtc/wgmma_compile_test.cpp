@@ -125,6 +125,21 @@ TEST_F(WgmmaCompile, TheMostAccumulatorsWhereLanesStoreD) {
   }
 }
 
+/// A bias is loaded among the stores. A spill of a few registers is allowed, as for every epilogue.
+TEST_F(WgmmaCompile, TheMostAccumulatorsWhereLanesStoreFusedD) {
+  std::vector<GemmTraits> all;
+  for (const int vec_d : {1, 4}) {
+    all.push_back(traits_in_turn(static_cast<std::size_t>(vec_d), false));
+    all.back().vec_d = vec_d;
+    all.back().epilogue.bias = Bias::per_column;
+    all.back().epilogue.activation = vec_d == 1 ? Activation::none : Activation::gelu;
+  }
+  const std::vector<MatrixCase> cases = cases_of_the_largest(all, 1);
+  ASSERT_GE(cases.size(), 20U);
+  most_spill_bytes_ = most_spill_bytes({.epilogue = all.front().epilogue});
+  compile(cases, kShareOfLargest);
+}
+
 std::vector<MatrixCase> WgmmaCompile::cases_of_the_largest(const std::vector<GemmTraits>& all, std::size_t step) {
   std::vector<MatrixCase> cases;
   for (std::size_t i = 0; i < all.size(); i += step) {
