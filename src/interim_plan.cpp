@@ -17,7 +17,7 @@ namespace hotgemm {
 namespace {
 
 /// An interim kernel may be expected to take so many times the least time that a kernel could take, or so much more.
-/// The class runs it for ten to some hundred calls, which should cost the GPU no more than a load costs the host.
+/// The class runs it for ten to some hundred calls. A server would rather have these slow calls than one that waits.
 constexpr double kMostSlowdown = 3, kMostExtraUs = 50;
 
 }  // namespace

@@ -30,8 +30,8 @@ class WgmmaWords {
   static constexpr int kPieceColumns = WgmmaConfig::store_cols(kTraits);
   /// True if rows may begin at odd elements.
   static constexpr bool kOdd = kTraits.vec_d == 1;
-  /// What registers are for beside the accumulators. With fewer, fused kernels spilled hundreds of bytes: the compiler
-  /// loads what the next piece needs among the stores of this one.
+  /// The registers that a thread needs beside the accumulators. A fused kernel with fewer spilled hundreds of bytes,
+  /// because the compiler loads what the next piece needs among the stores of this one.
   static constexpr int kOtherRegisters = kTraits.is_fused() ? 96 : 44;
   static constexpr bool kHasFewRegisters = kConfig.accumulator_registers(kTraits) + kOtherRegisters >
                                            kConfig.consumer_registers();

@@ -30,8 +30,8 @@ const ArchLimits& arch_limits(std::string_view arch) {
   constexpr std::string_view kPrefix = "sm_";
   int sm = 0;
   const char* const end = arch.data() + arch.size();
-  const bool has_prefix = arch.starts_with(kPrefix) && arch.substr(kPrefix.size(), 1) != "0";
-  const char* suffix = has_prefix ? std::from_chars(arch.data() + kPrefix.size(), end, sm).ptr : end;
+  const bool has_number = arch.starts_with(kPrefix) && arch.substr(kPrefix.size(), 1) != "0";
+  const char* suffix = has_number ? std::from_chars(arch.data() + kPrefix.size(), end, sm).ptr : end;
   const ArchLimits* row = find_arch_limits(sm);
   if (row != nullptr && std::string_view(suffix, end) == std::string_view(&row->suffix, row->suffix != 0 ? 1 : 0)) {
     return *row;

@@ -322,7 +322,7 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
   // registers, which are known to suffice for anchors.
   const bool is_refined = choices.empty() && problem.sm_limit == 0 && problem.epilogue == Epilogue{};
   const std::vector<Prediction> estimated = is_refined ? refined(predictions, problem, device) : predictions;
-  const std::size_t recorded = choices.size();
+  const std::size_t recorded = choices.size();  // those that follow are distinct
   for (Choice& choice : from_predictions(estimated, problem, device)) {
     const auto is_same = [&](const Choice& c) { return c.config == choice.config; };
     if (std::ranges::none_of(choices | std::views::take(recorded), is_same)) {

@@ -1,11 +1,13 @@
 #include "plan/trace_ranking.hpp"
 
 #include "base/statistics.hpp"
+#include "plan/power_model.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <ranges>
 #include <utility>
 
 namespace hotgemm {
@@ -125,6 +127,26 @@ double regret_of_first(const TraceRanking& ranking, std::span<const CandidateNam
     if (i < count) best_of_first = std::min(best_of_first, entry->ratio);
   }
   return best_of_first == kNone ? std::numeric_limits<double>::quiet_NaN() : best_of_first / best - 1;
+}
+
+std::vector<CandidateName> contenders_alone(const TraceRanking& ranking, std::span<const CandidateName> menu,
+                                            const Workload& problem, std::size_t count) {
+  std::vector<RankedCandidate> timed;
+  for (const CandidateName& name : menu) {
+    const RankedCandidate* entry = ranking.find(name);
+    if (entry != nullptr && !ranking.twins.contains(name.config)) timed.push_back(*entry);
+  }
+  std::ranges::stable_sort(timed, {}, &RankedCandidate::ratio);
+  std::vector<PowerCandidate> costs;
+  for (const RankedCandidate& entry : timed) {
+    costs.push_back(power_candidate(parse_config(entry.name.config).value(), problem, ranking.us(entry)));
+  }
+  std::vector<CandidateName> names;
+  for (const RankedCandidate& entry : timed | std::views::take(count)) names.push_back(entry.name);
+  for (const std::size_t i : best_under_power_cap(costs, count)) {
+    if (i >= count) names.push_back(timed[i].name);
+  }
+  return names;
 }
 
 }  // namespace hotgemm

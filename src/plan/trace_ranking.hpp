@@ -2,6 +2,8 @@
 
 #include "records/trace.hpp"
 
+#include <hotgemm/problem.hpp>
+
 #include <cstddef>
 #include <set>
 #include <span>
@@ -50,5 +52,11 @@ TraceRanking rank_trace(std::span<const TraceLine> lines, std::string_view probl
 /// The regret of trying only the first `count` candidates of `order`: the fastest of them is slower than the fastest of
 /// all by this share. 0.02 means two percent. NaN if none of the first `count` was timed.
 double regret_of_first(const TraceRanking& ranking, std::span<const CandidateName> order, std::size_t count);
+
+/// The candidates of `menu` that may be the fastest alone under the power cap: the `count` fastest of the ranking, and
+/// those of the `count` to which the power model gives the least cost that are not among them. A config that runs as
+/// `menu` has it, since rounds do not tell which raster is the fastest alone.
+std::vector<CandidateName> contenders_alone(const TraceRanking& ranking, std::span<const CandidateName> menu,
+                                            const Workload& problem, std::size_t count);
 
 }  // namespace hotgemm

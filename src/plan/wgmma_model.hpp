@@ -123,8 +123,8 @@ inline constexpr WgmmaConstant kWgmmaConstants[] = {
 };
 static_assert(std::size(kWgmmaConstants) * sizeof(double) == sizeof(WgmmaModel), "each member has a row");
 
-/// A problem as a kernel sees it, and the traits of the kernel. It may read copies of operands (config/repack.hpp),
-/// whose rows are as far apart as `repacked_pitch` says.
+/// A problem as a kernel sees it, and the traits of the kernel for its bare product. It may read copies of operands
+/// (config/repack.hpp), whose rows are as far apart as `repacked_pitch` says.
 struct SeenWorkload : Workload {
   bool copied_a = false;
   bool copied_b = false;

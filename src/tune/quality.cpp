@@ -1,7 +1,7 @@
 #include "tune/quality.hpp"
 
+#include "base/log.hpp"
 #include "plan/choice.hpp"
-#include "plan/power_model.hpp"
 #include "tune/bench.hpp"
 #include "tune/search.hpp"
 #include "tune/trace_header.hpp"
@@ -13,7 +13,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <set>
 #include <utility>
 
 namespace hotgemm {
@@ -22,10 +21,10 @@ namespace {
 constexpr double kFinalRoundUs = 2000;
 constexpr std::size_t kAlone = 20;  // configs by rounds, and as many by the power model, that run alone
 constexpr double kLoadS = 0.5;      // work before the first block
-constexpr int kPasses = 6;          // of blocks: the least number of samples of which the median has an interval
+constexpr int kPasses = 6;          // of blocks: five have no 95 % interval
 // Seeds for data, check data and order. They differ from those of the search and the trace, so that no samples are
 // shared.
-constexpr std::uint64_t kRaceSeed = 0x9e37;
+constexpr std::uint64_t kRaceSeed = 0x9e37, kAloneSeed = 0xa10e;
 constexpr unsigned kCheckSeed = 0x7f4a;
 
 Candidate candidate_of(const CandidateName& name) {
@@ -51,69 +50,122 @@ CandidateName estimate(Engine& engine, const Workload& problem, const Environmen
 
 using TimesByName = std::map<CandidateName, std::vector<double>>;
 
-RaceOptions in_rounds(TimingMode mode, int rounds) {
-  return {.mode = mode, .rounds = rounds, .round_us = kFinalRoundUs};
-}
-RaceOptions in_blocks(int passes) {
-  RaceOptions race{.rounds = passes, .blocks = choice_lengths()};
-  race.blocks->load_s = kLoadS;
-  return race;
-}
+/// A race on data that neither the trace nor the search has seen.
+class FreshRace {
+ public:
+  using OnFailure = std::function<void(ErrorCode code, const std::string& reason)>;
 
-/// Races each of `names` once and returns the times by name. The order of `names` does not matter.
-TimesByName race_fresh(Engine& engine, Measurer& measurer, const Workload& problem, std::vector<CandidateName> names,
-                       const QualityOptions& options, RaceOptions race) {
-  std::ranges::sort(names);
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  std::vector<Candidate> candidates;
-  for (const CandidateName& name : names) candidates.push_back(candidate_of(name));
-  build_candidates(candidates, problem, measurer.gpu().environment, engine, options.tuning.jobs);
-  std::vector<Trial> trials;
-  for (const Candidate& c : candidates) {
-    if (!c.is_alive()) throw Error(ErrorCode::compile_failed, to_string(c.config) + ": " + c.reason);
-    trials.push_back({c.config, c.launch, c.cubin});
+  /// Builds and checks `names`, each once. What fails, here or later, is told and takes no part.
+  FreshRace(Engine& engine, Measurer& measurer, const Workload& problem, std::vector<CandidateName> names,
+            const QualityOptions& options, std::uint64_t seed, const std::function<bool()>& is_cancelled,
+            OnFailure on_failure)
+      : measurer_(measurer),
+        problem_(problem),
+        seed_(options.tuning.seed + seed),
+        is_cancelled_(is_cancelled),
+        on_failure_(std::move(on_failure)) {
+    std::ranges::sort(names);  // their order does not matter
+    names.erase(std::unique(names.begin(), names.end()), names.end());
+    std::vector<Candidate> candidates;
+    for (const CandidateName& name : names) candidates.push_back(candidate_of(name));
+    build_candidates(candidates, problem, measurer.gpu().environment, engine, options.tuning.jobs, is_cancelled);
+    stop_if_cancelled();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const Candidate& c = candidates[i];
+      if (c.is_alive()) {
+        entries_.push_back({names[i], {c.config, c.launch, c.cubin}});
+      } else {
+        on_failure_(ErrorCode::compile_failed, names[i].config + ": " + c.reason);
+      }
+    }
+    measurer.begin(problem, {options.tuning.scratch_bytes, seed_, false});
+    const std::vector<Verdict> verdicts =
+        measurer.check(trials_of(entries_), static_cast<unsigned>(seed_) ^ kCheckSeed);
+    std::vector<Entry> sound;
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+      if (verdicts[i].is_sound()) {
+        sound.push_back(entries_[i]);
+      } else {
+        on_failure_(ErrorCode::wrong_result, verdicts[i].reason);
+      }
+    }
+    entries_ = std::move(sound);
   }
-  const std::uint64_t seed = options.tuning.seed + kRaceSeed;
-  measurer.begin(problem, {options.tuning.scratch_bytes, seed, false});
-  for (const Verdict& verdict : measurer.check(trials, static_cast<unsigned>(seed) ^ kCheckSeed)) {
-    if (!verdict.is_sound()) throw Error(ErrorCode::wrong_result, verdict.reason);
-  }
-  race.seed = seed;
-  const RaceResult result = measurer.race(trials, race, false);
-  measurer.end();
-  TimesByName us;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (!result.failures[i].empty()) throw Error(ErrorCode::driver_error, result.failures[i]);
-    us[names[i]] = result.us[i];
-  }
-  return us;
-}
 
-/// The candidates that may be the fastest alone under the power cap, each config in its fastest raster.
-std::vector<CandidateName> contenders_alone(const TraceRanking& ranking, const Workload& problem) {
-  std::vector<CandidateName> fastest;
-  std::vector<PowerCandidate> costs;
-  std::set<std::string> seen;
-  for (const RankedCandidate& entry : ranking.entries) {
-    if (ranking.twins.contains(entry.name.config) || !seen.insert(entry.name.config).second) continue;
-    fastest.push_back(entry.name);
-    costs.push_back(power_candidate(parse_config(entry.name.config).value(), problem, ranking.us(entry)));
+  /// All together.
+  TimesByName in_rounds(TimingMode mode, int rounds) {
+    TimesByName us;
+    run(entries_, {.mode = mode, .rounds = rounds, .round_us = kFinalRoundUs}, us);
+    measurer_.end();
+    return us;
   }
-  std::vector<CandidateName> names = fastest;
-  names.resize(std::min(names.size(), kAlone));
-  for (const std::size_t i : best_under_power_cap(costs, kAlone)) {
-    if (i >= kAlone) names.push_back(fastest[i]);
+  /// Each alone for a block in each pass; forwards in even passes, backwards in odd ones. A block is a race of its own,
+  /// so that an interrupt does not wait for the others.
+  TimesByName in_blocks(int passes, BlockLengths lengths) {
+    TimesByName us;
+    lengths.load_s = kLoadS;
+    for (int pass = 0; pass < passes; ++pass) {
+      for (std::size_t i = 0; i < entries_.size(); ++i) {
+        const std::size_t at = pass % 2 == 0 ? i : entries_.size() - 1 - i;
+        run(std::span(entries_).subspan(at, 1), {.rounds = 1, .blocks = lengths}, us);
+        lengths.load_s = 0;  // the GPU is warm
+      }
+    }
+    measurer_.end();
+    return us;
   }
-  return names;
-}
 
-/// The one of them that is the fastest alone.
-CandidateName fastest_alone(Engine& engine, Measurer& measurer, const Workload& problem, const TraceRanking& ranking,
-                            const QualityOptions& options) {
-  const TimesByName us =
-      race_fresh(engine, measurer, problem, contenders_alone(ranking, problem), options, in_blocks(1));
-  const auto cost = [](const auto& row) { return std::fmin(median(row.second), std::numeric_limits<double>::max()); };
-  return std::ranges::min_element(us, {}, cost)->first;
+ private:
+  struct Entry {
+    CandidateName name;
+    Trial trial;
+  };
+
+  static std::vector<Trial> trials_of(std::span<const Entry> entries) {
+    std::vector<Trial> trials;
+    for (const Entry& entry : entries) trials.push_back(entry.trial);
+    return trials;
+  }
+  void stop_if_cancelled() const {
+    if (!is_cancelled_ || !is_cancelled_()) return;
+    throw Error(ErrorCode::interrupted, "interrupted while picks for " + to_string(problem_) + " were compared");
+  }
+  void run(std::span<const Entry> entries, RaceOptions race, TimesByName& us) const {
+    stop_if_cancelled();
+    race.seed = seed_;
+    const RaceResult result = measurer_.race(trials_of(entries), race, false);
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (result.failures[i].empty()) {
+        std::ranges::copy(result.us[i], std::back_inserter(us[entries[i].name]));
+      } else {
+        on_failure_(ErrorCode::driver_error, entries[i].name.config + ": " + result.failures[i]);
+      }
+    }
+  }
+
+  Measurer& measurer_;
+  const Workload& problem_;
+  std::uint64_t seed_;
+  const std::function<bool()>& is_cancelled_;
+  OnFailure on_failure_;
+  std::vector<Entry> entries_;
+};
+
+/// The fastest alone of `names`. What fails is left out.
+CandidateName fastest_alone(Engine& engine, Measurer& measurer, const Workload& problem,
+                            const std::vector<CandidateName>& names, const QualityOptions& options,
+                            const std::function<bool()>& is_cancelled) {
+  FreshRace race(engine, measurer, problem, names, options, kAloneSeed, is_cancelled,
+                 [](ErrorCode, const std::string& reason) { log(LogLevel::info, "no oracle: " + reason); });
+  CandidateName fastest;
+  double least_us = std::numeric_limits<double>::infinity();
+  for (const auto& [name, us] : race.in_blocks(1, choice_lengths())) {
+    if (!(median(us) < least_us)) continue;
+    least_us = median(us);
+    fastest = name;
+  }
+  if (!fastest.config.empty()) return fastest;
+  throw Error(ErrorCode::driver_error, "no config for " + to_string(problem) + " could be timed alone");
 }
 
 AssessedChoice pick_of(const CandidateName& name, const TraceRanking& ranking) {
@@ -147,17 +199,22 @@ QualityResult assess(Engine& engine, Measurer& measurer, const Workload& problem
     throw Error(ErrorCode::interrupted, "interrupted while " + to_string(problem) + " was tuned");
   }
   const Measure by = outcome.record->measure;
-  if (by == Measure::sustained || by == Measure::modelled) result.measure = Measure::sustained;
-  const bool is_alone = result.measure == Measure::sustained;
+  const bool is_alone = by == Measure::sustained || by == Measure::modelled;
+  if (is_alone) result.measure = Measure::sustained;
   result.measured = outcome.measured;
-  result.oracle = pick_of(
-      is_alone ? fastest_alone(engine, measurer, problem, ranking, options) : ranking.entries.front().name, ranking);
   result.tuned = pick_of(name_of(outcome.candidates.front()), ranking);
   result.estimated = pick_of(estimate(engine, problem, gpu.environment), ranking);
+  CandidateName best = ranking.entries.front().name;
+  if (is_alone) {
+    std::vector<CandidateName> names = contenders_alone(ranking, exhaustive.menu, problem, kAlone);
+    names.push_back(result.tuned.name);
+    best = fastest_alone(engine, measurer, problem, names, options, is_cancelled);
+  }
+  result.oracle = pick_of(best, ranking);
 
-  const TimesByName us =
-      race_fresh(engine, measurer, problem, {result.oracle.name, result.tuned.name, result.estimated.name}, options,
-                 is_alone ? in_blocks(kPasses) : in_rounds(result.mode, options.rounds));
+  FreshRace race(engine, measurer, problem, {result.oracle.name, result.tuned.name, result.estimated.name}, options,
+                 kRaceSeed, is_cancelled, [](ErrorCode code, const std::string& reason) { throw Error(code, reason); });
+  const TimesByName us = is_alone ? race.in_blocks(kPasses, {}) : race.in_rounds(result.mode, options.rounds);
   const std::vector<double>& oracle = us.at(result.oracle.name);
   for (AssessedChoice* pick : {&result.oracle, &result.tuned, &result.estimated}) {
     const std::vector<double>& own = us.at(pick->name);

@@ -17,8 +17,8 @@ struct AssessedChoice {
   CandidateName name;
   int place = 0;  ///< rank of its config in the trace; 0 if that was not timed
   double us = std::numeric_limits<double>::quiet_NaN();
-  /// The ratio of its time to the oracle's time − 1, paired by rounds of a separate race. Below zero it is faster than
-  /// the oracle.
+  /// The ratio of its time to the oracle's time − 1, paired by rounds or passes of a separate race. Below zero it is
+  /// faster than the oracle.
   double regret = std::numeric_limits<double>::quiet_NaN();
   Interval regret_ci{std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::quiet_NaN()};  ///< 95 %
 };
@@ -28,13 +28,14 @@ struct AssessedChoice {
 struct QualityResult {
   Workload problem;
   TimingMode mode = TimingMode::eager;
-  Measure measure = Measure::rounds;  ///< rounds, or sustained where the power cap binds; of the oracle and the regrets
-  std::size_t configs = 0;            ///< number of configs timed
-  std::size_t rejected = 0;           ///< number of configs rejected
-  AssessedChoice oracle;              ///< the fastest in the trace, or alone of those that may be the fastest so
-  AssessedChoice tuned;               ///< found by a search without records
-  AssessedChoice estimated;           ///< chosen by the model alone
-  int measured = 0;                   ///< number of candidates that the search timed
+  /// Of the oracle and the regrets: rounds, or sustained where blocks or the power model decided the search.
+  Measure measure = Measure::rounds;
+  std::size_t configs = 0;   ///< number of configs timed
+  std::size_t rejected = 0;  ///< number of configs rejected
+  AssessedChoice oracle;     ///< the fastest in the trace, or alone among contenders_alone and the tuned one
+  AssessedChoice tuned;      ///< found by a search without records
+  AssessedChoice estimated;  ///< chosen by the model alone
+  int measured = 0;          ///< number of candidates that the search timed
   /// For each N of kModelTops: how much slower the fastest of the model's first N is than the fastest of all configs.
   /// Times are from the trace, each config with its default raster.
   std::vector<double> model_regret;
@@ -45,15 +46,18 @@ inline constexpr std::size_t kModelTops[] = {1, 4, 8, 20};
 
 struct QualityOptions {
   TuneOptions tuning;  ///< for the search
-  int rounds = 15;     ///< for the race that gives the regrets; of blocks, which are longer, there are six
+  int rounds = 15;     ///< for the race that gives the regrets; of blocks there are six passes
 };
 
-/// Searches for `problem` without records, and races the tuner's pick and the model's pick against the fastest of
-/// `exhaustive`. The race uses fresh data and samples, not those that made the choice. Where the power cap may bind, so
-/// that blocks or the power model decided the search, each config runs alone: the oracle is then the fastest of the 20
-/// that were the fastest in rounds and the 20 that the power model expects to be the fastest alone. The search adds a
-/// record to `engine`: pass an engine that keeps no records. Throws the errors of search, and wrong_result if one of
-/// the three gives wrong results.
+/// Searches for `problem` without records, and races the tuner's pick and the model's pick against the oracle, the
+/// fastest of `exhaustive`. The race uses fresh data and samples, not those that made the choice.
+///
+/// Where blocks or the power model decided the search, rounds do not tell which config is the fastest in a program. The
+/// oracle is then the fastest alone of the 20 best in rounds, the 20 best by the power model and the tuner's pick, and
+/// all three run alone.
+///
+/// The search adds a record to `engine`: pass an engine that keeps no records. Throws the errors of search;
+/// wrong_result or driver_error if one of the three is wrong or cannot run; interrupted if it was cancelled.
 QualityResult assess(Engine& engine, Measurer& measurer, const Workload& problem, const ExhaustiveResult& exhaustive,
                      const QualityOptions& options, const std::function<bool()>& is_cancelled = {});
 

@@ -174,8 +174,8 @@ enum class CudaType : unsigned char {
   r_8f_e5m2 = 29
 };
 
-/// The bytes of an element. It has a switch of its own, which takes a few instructions: plans ask for it ten thousand
-/// times. For any other number it is 0.
+/// The bytes of an element; 0 for any other number. It has a switch of its own, which takes a few instructions:
+/// choosing a kernel asks thousands of times.
 constexpr int size_bytes(DType type) {
   switch (type) {
     case DType::e4m3:

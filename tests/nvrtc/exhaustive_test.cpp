@@ -45,7 +45,8 @@ class FakeMeasurer final : public Measurer {
   }
   RaceResult race(std::span<const Trial> trials, const RaceOptions& options, bool) override {
     RaceResult result;
-    const double drift = 1 + 0.3 * std::sin(static_cast<double>(races++));
+    const double drift = options.blocks ? 1 : 1 + 0.3 * std::sin(static_cast<double>(races));
+    ++races;
     for (const Trial& trial : trials) {
       const std::string name = to_string(trial.config);
       result.us.emplace_back();
@@ -303,6 +304,9 @@ TEST_F(ExhaustiveTest, AssessesByBlocksWhereThePowerCapBinds) {
   const std::string frugal = names_[names_.size() - 1];
   measurer_.alone_us[frugal] = 2900;
   const ExhaustiveResult all = measure();
+  measurer_.fails = names_[3];  // alone, although it ran beside the others
+  measurer_.alone_us[names_[3]] = 100;
+  measurer_.fails_from = measurer_.races;
   QualityOptions options;
   options.tuning.max_candidates = 4;
   options.tuning.budget_s = 60;
@@ -310,9 +314,20 @@ TEST_F(ExhaustiveTest, AssessesByBlocksWhereThePowerCapBinds) {
   EXPECT_EQ(result.measure, Measure::sustained);
   EXPECT_EQ(result.oracle.name.config, frugal) << "the slowest in rounds is the fastest alone";
   EXPECT_EQ(result.oracle.place, static_cast<int>(names_.size()));
+  EXPECT_EQ(measurer_.data_seeds.size(), 3u);  // of the trace and the search, of the oracle, and of the race
   for (const AssessedChoice& pick : {result.oracle, result.tuned, result.estimated}) {
     EXPECT_NEAR(pick.regret, measurer_.alone_us.at(pick.name.config) / 2900 - 1, 1e-9) << pick.name.config;
     EXPECT_NEAR(pick.regret_ci.high, pick.regret, 1e-9);
+  }
+
+  // An interrupt between two blocks ends it.
+  const int ended = measurer_.ended, races = measurer_.races;
+  try {
+    assess(engine_, measurer_, problem_, all, options,
+           [&] { return measurer_.ended > ended && measurer_.races > races + 12; });
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::interrupted) << error.what();
   }
 }
 

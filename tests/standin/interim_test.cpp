@@ -124,6 +124,24 @@ TEST_F(InterimTest, TheFastestOfTheLoadedKernelsIsIt) {
   EXPECT_FALSE(best_loaded(device, transposed, 100, 0)) << "no kernel of this layout is loaded";
 }
 
+TEST_F(InterimTest, AKernelThatIsMuchTooSlowIsNone) {
+  context_.emplace(how());
+  const GemmCase deep = small_case(16, 16, 65536);
+  DeviceState& device = impl_of(context()).current();
+  Engine& engine = impl_of(context()).engine();
+  const double bound = bound_us(deep.described(), device.info());
+  const std::vector<Choice> choices = choose(deep.described(), device.info().arch, engine.database, device.query());
+  const auto slow = std::ranges::find_if(choices, [&](const Choice& c) {
+    return engine.workspace_of(c.config, c.launch, deep.described()).is_empty() &&
+           predicted_us(device, deep.described(), c) > 2 * (3 * bound + 50);
+  });
+  ASSERT_NE(slow, choices.end());
+  context().pin(small_case(8, 16, 64).described(), to_string(slow->config), {});
+  expect_right(context(), deep, stream());
+  EXPECT_EQ(launches(*slow), 0u);
+  EXPECT_GE(device.kernels().size(), 2u) << "the call loads the kernel that is chosen";
+}
+
 TEST_F(InterimTest, PlanLoads) {
   make_context(how());
   hold_planning();

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -63,6 +64,17 @@ TEST(Choice, WithoutRecordsItIsTheAnchorsAndVariantsOfTheBestByTheModel) {
     EXPECT_EQ(choices.size() > ranked.size(), arch == "sm_90a") << arch;
     const std::vector<KernelConfig> all = candidates(problem, arch_limits(arch));
     for (const Choice& c : choices) EXPECT_EQ(std::ranges::count(all, c.config), 1) << to_string(c.config);
+  }
+}
+
+TEST(Choice, NoConfigIsChosenTwice) {
+  const Database database{DatabaseOptions{}};
+  for (const char* text : {"512 512 512 nt f16", "333 777 555 nn bf16 align=2", "512 777 512 tn f16 align=16,2,2",
+                           "512 512 512 tt e4m3", "77 4096 4096 nn s8", "512 512 512 nn f16 epilogue=bias batch=3"}) {
+    std::set<std::string> configs;
+    for (const Choice& c : choose_on(kArch, parse_workload(text), database)) {
+      EXPECT_TRUE(configs.insert(to_string(c.config)).second) << text << ": " << to_string(c.config);
+    }
   }
 }
 

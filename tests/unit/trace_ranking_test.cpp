@@ -1,10 +1,15 @@
 #include "plan/trace_ranking.hpp"
 
+#include "config/traits.hpp"
+#include "plan/power_model.hpp"
+#include "plan/wgmma_menu.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -112,6 +117,38 @@ TEST(TraceRanking, FindsTheOrderUnderDriftAndNoise) {
   const TraceRanking ranking = rank_trace(lines, kProblem);
   for (int speed = 0; speed < kConfigs; ++speed) {
     EXPECT_NEAR(ranking.place("c" + std::to_string(speed)), speed + 2, 2) << speed;
+  }
+}
+
+TEST(TraceRanking, ContendersAloneAreTheFastestAndTheMostFrugal) {
+  const Workload problem = parse_workload("8192 8192 8192 nt f16");
+  std::vector<CandidateName> menu;
+  for (const WgmmaConfig& config : wgmma_menu(traits_of(problem)))
+    menu.push_back({to_string(KernelConfig(config)), "r8m"});
+  ASSERT_GT(menu.size(), 200U);
+  std::vector<TraceLine> lines;
+  std::vector<PowerCandidate> costs;
+  for (std::size_t i = 0; i < menu.size(); ++i) {
+    lines.push_back(sample(menu[i].config, 0, 0, 1000 + static_cast<double>(i)));
+    lines.push_back(sample(menu[i].config, 0, 0, 500, "r1n"));  // rounds do not tell which raster is the best alone
+    costs.push_back(power_candidate(parse_config(menu[i].config).value(), problem, 1000 + static_cast<double>(i)));
+  }
+  const std::string twin = "wgmma_m64_n64_k64_c1_sn0_pp0_o0_s2_cm1_cn1_b1";  // by the name of its code
+  lines.push_back(TraceTwin{kProblem, twin, menu.front().config});
+  menu.push_back({twin, "r8m"});
+  menu.push_back({"simt_of_which_no_time_is_known", "r8m"});
+  const TraceRanking ranking = rank_trace(lines, kProblem);
+  const std::vector<CandidateName> names = contenders_alone(ranking, menu, problem, 20);
+  ASSERT_GT(names.size(), 20U) << "the model takes others than rounds do";
+  EXPECT_TRUE(std::equal(menu.begin(), menu.begin() + 20, names.begin()));
+  for (const std::size_t i : best_under_power_cap(costs, 20)) {
+    EXPECT_EQ(std::ranges::count(names, menu[i]), 1) << menu[i].config;
+  }
+  std::set<std::string> configs;
+  for (const CandidateName& name : names) {
+    EXPECT_EQ(name.launch, "r8m");
+    EXPECT_NE(name.config, twin);
+    EXPECT_TRUE(configs.insert(name.config).second) << name.config;
   }
 }
 

@@ -62,9 +62,10 @@ std::vector<Table::Column> columns() {
   return columns;
 }
 
-/// What times were measured by: "eager" or "graph" rounds, or "sustained".
+/// What times were measured by: "eager rounds", "graph rounds" or "sustained".
 std::string measure_text(const QualityResult& r) {
-  return std::string(r.measure == Measure::sustained ? to_string(r.measure) : to_string(r.mode));
+  if (r.measure == Measure::sustained) return std::string(to_string(r.measure));
+  return fmt::format("{} {}", to_string(r.mode), to_string(r.measure));
 }
 
 void add_row(const QualityResult& r, Table& table) {

@@ -12,6 +12,7 @@ constexpr Epilogue kAll{.scale_a = Scaling::vector, .scale_b = Scaling::vector, 
 constexpr Epilogue kLayer{.bias = Bias::per_column, .activation = Activation::gelu};
 constexpr Epilogue kBackward{.scale_a = Scaling::vector, .bias = Bias::per_row, .activation = Activation::drelu, .residual = true};
 constexpr Epilogue kRows{.scale_a = Scaling::vector, .bias = Bias::per_row, .activation = Activation::silu, .residual = true};
+constexpr Epilogue kBias{.bias = Bias::per_column, .activation = Activation::relu};
 constexpr Epilogue kTensors{.scale_a = Scaling::tensor, .scale_b = Scaling::tensor, .bias = Bias::per_column, .activation = Activation::relu, .scale_d = true};
 
 constexpr WgmmaConfig kBulk{.block_m = 128, .block_n = 72, .block_k = 64, .consumers = 2, .stages = 2};  // the last piece of 64 columns overlaps
@@ -21,6 +22,7 @@ constexpr WgmmaConfig kDown{.block_m = 72, .block_n = 64, .block_k = 64, .consum
 constexpr WgmmaConfig kDownBytes{.block_m = 24, .block_n = 64, .block_k = 128, .consumers = 1, .stages = 2, .transposed = true};
 constexpr WgmmaConfig kSplit{.block_m = 64, .block_n = 32, .block_k = 64, .consumers = 1, .one_tile = true, .stages = 3, .split_k = true};
 constexpr WgmmaConfig kLoads{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .loaders = 1};
+constexpr WgmmaConfig kStrips{.block_m = 64, .block_n = 160, .block_k = 64, .consumers = 1, .stages = 2, .blocks_per_sm = 2};
 constexpr WgmmaConfig kBytes{.block_m = 64, .block_n = 96, .block_k = 128, .consumers = 1, .stages = 2};
 
 constexpr KernelTypes kF16Types{DType::f16, DType::f32}, kBf16Types{DType::bf16, DType::f32}, kF16ToF32{DType::f16, DType::f32, DType::f16, DType::f32};
@@ -55,10 +57,12 @@ GemmKernel kernel() {
 
 const std::vector<GemmKernel>& fused_wgmma_kernels() {
   static const std::vector<GemmKernel> all = {
-      kernel<kF16Types, kAll, false, 8, kBulk>(),          // pieces by the copy engine, which must not overlap
-      kernel<kBf16Types, kLayer, false, 8, kBulk>(),       // pieces that overlap
-      kernel<kBf16Types, kAll, true, 1, kPingPong>(),      // by lanes
-      kernel<kF16Types, kBackward, true, 8, kOneTile>(),   // with C through shared memory
+      kernel<kF16Types, kAll, false, 8, kBulk>(),         // pieces by the copy engine, which must not overlap
+      kernel<kBf16Types, kLayer, false, 8, kBulk>(),      // pieces that overlap
+      kernel<kBf16Types, kAll, true, 1, kPingPong>(),     // by lanes
+      kernel<kF16Types, kBackward, true, 8, kOneTile>(),  // with C through shared memory
+      kernel<kBf16Types, kBias, false, 1, kStrips>(),     // by lanes that have few registers, pieces together
+      kernel<kF16Types, kBias, false, 4, kStrips>(),
       kernel<kBf16Types, kAll, true, 8, kDown>(),          // transposed: pairs down
       kernel<kS8ToF32, kAll, true, 2, kDownBytes>(),       // transposed, right from registers
       kernel<kF16ToF32, kAll, true, 4, kBulk>(),           // 32-bit elements by the copy engine
