@@ -7,7 +7,6 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <ranges>
 #include <utility>
 
 namespace hotgemm {
@@ -131,21 +130,16 @@ double regret_of_first(const TraceRanking& ranking, std::span<const CandidateNam
 
 std::vector<CandidateName> contenders_alone(const TraceRanking& ranking, std::span<const CandidateName> menu,
                                             const Workload& problem, std::size_t count) {
-  std::vector<RankedCandidate> timed;
+  std::vector<CandidateName> timed;
+  std::vector<PowerCandidate> costs;
   for (const CandidateName& name : menu) {
     const RankedCandidate* entry = ranking.find(name);
-    if (entry != nullptr && !ranking.twins.contains(name.config)) timed.push_back(*entry);
-  }
-  std::ranges::stable_sort(timed, {}, &RankedCandidate::ratio);
-  std::vector<PowerCandidate> costs;
-  for (const RankedCandidate& entry : timed) {
-    costs.push_back(power_candidate(parse_config(entry.name.config).value(), problem, ranking.us(entry)));
+    if (entry == nullptr || ranking.twins.contains(name.config)) continue;
+    timed.push_back(name);
+    costs.push_back(power_candidate(parse_config(name.config).value(), problem, ranking.us(*entry)));
   }
   std::vector<CandidateName> names;
-  for (const RankedCandidate& entry : timed | std::views::take(count)) names.push_back(entry.name);
-  for (const std::size_t i : best_under_power_cap(costs, count)) {
-    if (i >= count) names.push_back(timed[i].name);
-  }
+  for (const std::size_t i : pick_for_power_final(costs, count)) names.push_back(timed[i]);
   return names;
 }
 

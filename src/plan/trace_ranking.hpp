@@ -53,9 +53,8 @@ TraceRanking rank_trace(std::span<const TraceLine> lines, std::string_view probl
 /// all by this share. 0.02 means two percent. NaN if none of the first `count` was timed.
 double regret_of_first(const TraceRanking& ranking, std::span<const CandidateName> order, std::size_t count);
 
-/// The candidates of `menu` that may be the fastest alone under the power cap: the `count` fastest of the ranking, and
-/// those of the `count` to which the power model gives the least cost that are not among them. A config that runs as
-/// `menu` has it, since rounds do not tell which raster is the fastest alone.
+/// Up to `count` candidates of `menu` that may be the fastest alone under the power cap, as pick_for_power_final takes
+/// them. They have the launch of `menu`: rounds do not tell which raster is the fastest alone.
 std::vector<CandidateName> contenders_alone(const TraceRanking& ranking, std::span<const CandidateName> menu,
                                             const Workload& problem, std::size_t count);
 

@@ -13,13 +13,14 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace hotgemm {
 namespace {
 
 constexpr double kFinalRoundUs = 2000;
-constexpr std::size_t kAlone = 20;  // configs by rounds, and as many by the power model, that run alone
+constexpr std::size_t kAlone = 40;  // configs that run alone: half by rounds, half by the power model
 constexpr double kLoadS = 0.5;      // work before the first block
 constexpr int kPasses = 6;          // of blocks: five have no 95 % interval
 // Seeds for data, check data and order. They differ from those of the search and the trace, so that no samples are
@@ -55,8 +56,8 @@ class FreshRace {
  public:
   using OnFailure = std::function<void(ErrorCode code, const std::string& reason)>;
 
-  /// Builds and checks `names`, each once. What fails, here or later, is told and takes no part.
-  FreshRace(Engine& engine, Measurer& measurer, const Workload& problem, std::vector<CandidateName> names,
+  /// Builds and checks `names`, each once. `on_failure` hears of each that fails, which then takes no part.
+  FreshRace(Engine& engine, Measurer& measurer, const Workload& problem, const std::vector<CandidateName>& names,
             const QualityOptions& options, std::uint64_t seed, const std::function<bool()>& is_cancelled,
             OnFailure on_failure)
       : measurer_(measurer),
@@ -64,50 +65,25 @@ class FreshRace {
         seed_(options.tuning.seed + seed),
         is_cancelled_(is_cancelled),
         on_failure_(std::move(on_failure)) {
-    std::ranges::sort(names);  // their order does not matter
-    names.erase(std::unique(names.begin(), names.end()), names.end());
-    std::vector<Candidate> candidates;
-    for (const CandidateName& name : names) candidates.push_back(candidate_of(name));
-    build_candidates(candidates, problem, measurer.gpu().environment, engine, options.tuning.jobs, is_cancelled);
-    stop_if_cancelled();
-    for (std::size_t i = 0; i < names.size(); ++i) {
-      const Candidate& c = candidates[i];
-      if (c.is_alive()) {
-        entries_.push_back({names[i], {c.config, c.launch, c.cubin}});
-      } else {
-        on_failure_(ErrorCode::compile_failed, names[i].config + ": " + c.reason);
-      }
-    }
+    build(engine, {names.begin(), names.end()}, options.tuning.jobs);
     measurer.begin(problem, {options.tuning.scratch_bytes, seed_, false});
-    const std::vector<Verdict> verdicts =
-        measurer.check(trials_of(entries_), static_cast<unsigned>(seed_) ^ kCheckSeed);
-    std::vector<Entry> sound;
-    for (std::size_t i = 0; i < entries_.size(); ++i) {
-      if (verdicts[i].is_sound()) {
-        sound.push_back(entries_[i]);
-      } else {
-        on_failure_(ErrorCode::wrong_result, verdicts[i].reason);
-      }
-    }
-    entries_ = std::move(sound);
+    check();
   }
 
-  /// All together.
+  /// Races them all together.
   TimesByName in_rounds(TimingMode mode, int rounds) {
     TimesByName us;
     run(entries_, {.mode = mode, .rounds = rounds, .round_us = kFinalRoundUs}, us);
     measurer_.end();
     return us;
   }
-  /// Each alone for a block in each pass; forwards in even passes, backwards in odd ones. A block is a race of its own,
-  /// so that an interrupt does not wait for the others.
+  /// Runs each alone for a block in each pass. A block is a race of its own: an interrupt does not wait for the others.
   TimesByName in_blocks(int passes, BlockLengths lengths) {
     TimesByName us;
     lengths.load_s = kLoadS;
     for (int pass = 0; pass < passes; ++pass) {
-      for (std::size_t i = 0; i < entries_.size(); ++i) {
-        const std::size_t at = pass % 2 == 0 ? i : entries_.size() - 1 - i;
-        run(std::span(entries_).subspan(at, 1), {.rounds = 1, .blocks = lengths}, us);
+      for (const std::size_t i : block_order(entries_.size(), pass)) {
+        run(std::span(entries_).subspan(i, 1), {.rounds = 1, .blocks = lengths}, us);
         lengths.load_s = 0;  // the GPU is warm
       }
     }
@@ -121,14 +97,29 @@ class FreshRace {
     Trial trial;
   };
 
-  static std::vector<Trial> trials_of(std::span<const Entry> entries) {
-    std::vector<Trial> trials;
-    for (const Entry& entry : entries) trials.push_back(entry.trial);
-    return trials;
+  void build(Engine& engine, const std::set<CandidateName>& names, int jobs) {
+    std::vector<Candidate> candidates;
+    for (const CandidateName& name : names) candidates.push_back(candidate_of(name));
+    build_candidates(candidates, problem_, measurer_.gpu().environment, engine, jobs, is_cancelled_);
+    stop_if_cancelled();
+    for (const Candidate& c : candidates) {
+      if (c.is_alive()) {
+        entries_.push_back({name_of(c), {c.config, c.launch, c.cubin}});
+      } else {
+        on_failure_(ErrorCode::compile_failed, to_string(c.config) + ": " + c.reason);
+      }
+    }
   }
-  void stop_if_cancelled() const {
-    if (!is_cancelled_ || !is_cancelled_()) return;
-    throw Error(ErrorCode::interrupted, "interrupted while picks for " + to_string(problem_) + " were compared");
+  void check() {
+    std::vector<Entry> built = std::exchange(entries_, {});
+    const std::vector<Verdict> verdicts = measurer_.check(trials_of(built), static_cast<unsigned>(seed_) ^ kCheckSeed);
+    for (std::size_t i = 0; i < built.size(); ++i) {
+      if (verdicts[i].is_sound()) {
+        entries_.push_back(std::move(built[i]));
+      } else {
+        on_failure_(ErrorCode::wrong_result, verdicts[i].reason);
+      }
+    }
   }
   void run(std::span<const Entry> entries, RaceOptions race, TimesByName& us) const {
     stop_if_cancelled();
@@ -142,6 +133,15 @@ class FreshRace {
       }
     }
   }
+  static std::vector<Trial> trials_of(std::span<const Entry> entries) {
+    std::vector<Trial> trials;
+    for (const Entry& entry : entries) trials.push_back(entry.trial);
+    return trials;
+  }
+  void stop_if_cancelled() const {
+    if (!is_cancelled_ || !is_cancelled_()) return;
+    throw Error(ErrorCode::interrupted, "interrupted while picks for " + to_string(problem_) + " were compared");
+  }
 
   Measurer& measurer_;
   const Workload& problem_;
@@ -151,7 +151,7 @@ class FreshRace {
   std::vector<Entry> entries_;
 };
 
-/// The fastest alone of `names`. What fails is left out.
+/// The fastest alone of `names`. Those that fail are left out.
 CandidateName fastest_alone(Engine& engine, Measurer& measurer, const Workload& problem,
                             const std::vector<CandidateName>& names, const QualityOptions& options,
                             const std::function<bool()>& is_cancelled) {

@@ -28,11 +28,11 @@ struct AssessedChoice {
 struct QualityResult {
   Workload problem;
   TimingMode mode = TimingMode::eager;
-  /// Of the oracle and the regrets: rounds, or sustained where blocks or the power model decided the search.
+  /// The measure of the oracle and of the regrets: sustained if blocks or the power model decided the search.
   Measure measure = Measure::rounds;
   std::size_t configs = 0;   ///< number of configs timed
   std::size_t rejected = 0;  ///< number of configs rejected
-  AssessedChoice oracle;     ///< the fastest in the trace, or alone among contenders_alone and the tuned one
+  AssessedChoice oracle;     ///< the fastest in the trace, or the fastest alone
   AssessedChoice tuned;      ///< found by a search without records
   AssessedChoice estimated;  ///< chosen by the model alone
   int measured = 0;          ///< number of candidates that the search timed
@@ -46,14 +46,14 @@ inline constexpr std::size_t kModelTops[] = {1, 4, 8, 20};
 
 struct QualityOptions {
   TuneOptions tuning;  ///< for the search
-  int rounds = 15;     ///< for the race that gives the regrets; of blocks there are six passes
+  int rounds = 15;     ///< of the race that gives the regrets; blocks have six passes
 };
 
 /// Searches for `problem` without records, and races the tuner's pick and the model's pick against the oracle, the
 /// fastest of `exhaustive`. The race uses fresh data and samples, not those that made the choice.
 ///
-/// Where blocks or the power model decided the search, rounds do not tell which config is the fastest in a program. The
-/// oracle is then the fastest alone of the 20 best in rounds, the 20 best by the power model and the tuner's pick, and
+/// Rounds do not tell which config is the fastest in a program if blocks or the power model decided the search. The
+/// oracle is then the fastest alone of the 20 best in rounds, 20 others by the power model and the tuner's pick, and
 /// all three run alone.
 ///
 /// The search adds a record to `engine`: pass an engine that keeps no records. Throws the errors of search;

@@ -110,7 +110,7 @@ TEST_F(WgmmaCompile, TheMostAccumulatorsOfEachKind) {
   compile(cases, kShareOfLargest);
 }
 
-/// Where rows of D begin at 2 bytes, three of the kernels spill 8, 8 and 80 bytes. A plan takes the next choice then.
+/// Three of the kernels spill 8, 8 and 80 bytes if rows of D begin at 2 bytes. A plan then takes the next choice.
 TEST_F(WgmmaCompile, TheMostAccumulatorsWhereLanesStoreD) {
   for (const int vec_d : {1, 2}) {
     std::vector<GemmTraits> all;
@@ -125,8 +125,8 @@ TEST_F(WgmmaCompile, TheMostAccumulatorsWhereLanesStoreD) {
   }
 }
 
-/// A bias is loaded among the stores. Where rows of D begin at 2 bytes, one kernel spills 96 bytes, which without a
-/// bias spills 80.
+/// A bias is loaded among the stores. One kernel spills 96 bytes if rows of D begin at 2 bytes; without a bias it
+/// spills 80.
 TEST_F(WgmmaCompile, TheMostAccumulatorsWhereLanesStoreFusedD) {
   const auto fused = [](int vec_d) {
     const Layout& layout = kLayouts[static_cast<std::size_t>(vec_d) % std::size(kLayouts)];

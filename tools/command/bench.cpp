@@ -185,9 +185,10 @@ void add_oracle_options(CLI::App& sub, BenchCommand& command) {
   CLI::Option* quality = sub.add_flag(
       "--quality", command.quality,
       "instead: print how much slower the tuner's pick, without records, and the model's pick are than the best of "
-      "--exhaustive; runs --exhaustive first where its measurements are missing. Where blocks or the power "
-      "model decide the tuner's pick, all three run alone, and the best is the fastest alone of 41: the 20 fastest in "
-      "rounds, the 20 that the power model prefers, and the tuner's pick. Blocks need a --budget of 3 or more");
+      "--exhaustive; runs --exhaustive first where its measurements are missing. If blocks or the power model "
+      "decide the tuner's pick, all three run alone, and the best is the fastest alone of 41: the 20 fastest in "
+      "rounds, "
+      "20 others that the power model prefers, and the tuner's pick. Blocks need a --budget of 3 or more");
   CLI::Option* compare =
       sub.add_option("--compare-measures", command.compared_configs,
                      "instead: time this many configs of each problem in rounds, where all share one clock, and each "

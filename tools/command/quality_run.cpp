@@ -62,7 +62,7 @@ std::vector<Table::Column> columns() {
   return columns;
 }
 
-/// What times were measured by: "eager rounds", "graph rounds" or "sustained".
+/// The measure of the times: "eager rounds", "graph rounds" or "sustained".
 std::string measure_text(const QualityResult& r) {
   if (r.measure == Measure::sustained) return std::string(to_string(r.measure));
   return fmt::format("{} {}", to_string(r.mode), to_string(r.measure));
@@ -153,9 +153,8 @@ int run_quality(Session& session, std::span<const Workload> problems, const Tuni
   session.print("\n" + summary.text());
   session.print(
       "\nregret: time / the oracle's time - 1, paired by rounds of a separate race, with its 95 % interval\n"
-      "sustained: each config ran alone, as the power cap may bind; the oracle is the fastest so of the best in "
-      "rounds\n"
-      "and the best by the model of power\n"
+      "sustained: each ran alone; the oracle is the fastest alone of the 20 best in rounds, 20 others by the power "
+      "model, and the tuner's pick\n"
       "the model's N: the fastest of the model's first N configs, by the times in the trace with default rasters");
   if (code == kInterrupted) session.note("hotgemm: interrupted; run the same command again to continue");
   return code;
