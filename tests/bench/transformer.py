@@ -4,6 +4,7 @@
     python3 tests/bench/transformer.py --list > shapes.txt     # the products of all cases
     hotgemm tune --cublas-default --shapes shapes.txt
     python3 tests/bench/transformer.py                         # pairs of runs, without and with hotgemm.torch.enable()
+    python3 tests/bench/transformer.py --addmm                 # with hotgemm.torch.enable(addmm=True)
     LD_PRELOAD=libhotgemm_cublas.so python3 tests/bench/transformer.py --alone   # the time of one side
 
 A case is a block of hidden size 4096, or one of 1001 with a vocabulary of 50257, both in bf16, with or without biases.
@@ -95,7 +96,7 @@ def list_products():
     print(ht.report().shapes(), end="")
 
 
-def compare(when):
+def compare(when, addmm):
     import hotgemm.torch as ht
 
     print("| case | PyTorch, ms | hotgemm, ms | speed-up, 95 % interval | served of eligible | error of gradients, PyTorch | hotgemm |")
@@ -105,7 +106,7 @@ def compare(when):
         steps = steps_of(case.step)
 
         def enabled():
-            return ht.enable(when=when, addmm=True)
+            return ht.enable(when=when, addmm=addmm)
 
         with enabled():
             case.step()
@@ -148,6 +149,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="print the products of all cases, as a shape file")
     parser.add_argument("--alone", action="store_true", help="time the steps as they are, without hotgemm.torch")
+    parser.add_argument("--addmm", action="store_true", help="as of hotgemm.torch.enable()")
     parser.add_argument("--when", default="faster", help="as of hotgemm.torch.enable()")
     arguments = parser.parse_args()
     if arguments.list:
@@ -155,7 +157,7 @@ def main():
     elif arguments.alone:
         alone()
     else:
-        compare(arguments.when)
+        compare(arguments.when, arguments.addmm)
 
 
 if __name__ == "__main__":

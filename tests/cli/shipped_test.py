@@ -108,19 +108,32 @@ rows[0]["failure"] = rows[1]["failure"] = "it does not run"
 print(json.dumps({"results": rows}))
 """
 
-    def judge(self, **environment):
+    def judge(self, *more, **environment):
         with tempfile.TemporaryDirectory() as directory:
             command = pathlib.Path(directory) / "hotgemm"
             command.write_text(self.COMMAND)
             command.chmod(0o755)
             words = [ROOT / "tools/judge-records", FILES[0], "--hotgemm", command, "--seed", "1", "--count", "3",
-                     "--recorded", "7"]
+                     "--recorded", "7", *more]
             return subprocess.run(words, env={**os.environ, **environment}, check=False, capture_output=True, text=True)
 
     def test_shares_are_those_of_the_mode_that_decides(self):
         said = self.judge().stdout
-        self.assertIn("drawn: 14 problems, geometric mean 0.900, lowest 0.900\n", said)
-        self.assertIn("recorded: 6 problems, geometric mean 0.900, lowest 0.900\n", said)
+        self.assertIn("# drawn: 14 problems, geometric means 0.900, 0.990, 1.100; lowest share 0.900\n", said)
+        self.assertIn("# recorded: 6 problems, geometric means 0.900, 0.990, 1.100; lowest share 0.900\n", said)
+
+    def test_parts_are_joined_to_the_whole_list(self):
+        parts = [self.judge("--part", f"{part}/3").stdout for part in (1, 2, 3)]
+        with tempfile.TemporaryDirectory() as directory:
+            files = [pathlib.Path(directory) / str(at) for at in range(3)]
+            for file, part in zip(files, parts):
+                file.write_text(part)
+            joined = subprocess.run([ROOT / "tools/judge-records", "--join", *files], check=True, capture_output=True, text=True)
+        # one problem of each part and list fails
+        self.assertIn("# drawn: 12 problems", joined.stdout)
+        self.assertIn("# recorded: 4 problems", joined.stdout)
+        lines = [line for line in joined.stdout.splitlines() if not line.startswith("#")]
+        self.assertEqual(len(set(lines)), 16)
 
     def test_a_command_without_shipped_records_is_refused(self):
         done = self.judge(RECORDS="0")

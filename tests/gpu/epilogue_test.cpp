@@ -52,6 +52,14 @@ TEST_F(EpilogueOnGpu, AnchorsComputeChains) {
   expect_anchors_right(kTypes, small_run() ? 19 : 5, small_run() ? 10 : 50, form_of(kChains));
 }
 
+/// The copy engine loads A and B, and lanes store D.
+TEST_F(EpilogueOnGpu, AnchorsStoreChainsToRaggedRows) {
+  constexpr const char* kSixteenBits[] = {"f16", "bf16"};
+  constexpr const char* kOdd[] = {"203 309 272 nt "};
+  constexpr const char* kRaggedD[] = {" align=16,16,2", " align=16,16,4", " align=16,16,2 beta=1"};
+  expect_anchors_right(kSixteenBits, small_run() ? 13 : 2, small_run() ? 10 : 80, form_of(kChains), kOdd, kRaggedD);
+}
+
 TEST_F(EpilogueOnGpu, AnchorsComputeGates) {
   constexpr const char* kEven[] = {"203 312 272 nt ", "203 304 272 nn "};
   constexpr const char* kWithoutC[] = {" align=16", " align=4"};
