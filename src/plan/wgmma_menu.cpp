@@ -93,9 +93,10 @@ constexpr WgmmaTiles kSplitTiles[] = {
     {Schedule::one_tile,         1,  64,  16, 128, 16},
     {Schedule::one_tile,         2, 128,  32, 128, 32},
     {Schedule::one_tile_split_n, 2,  64,  64, 128, 32},
-    {Schedule::cooperative,      1,  64,  64, 256, 64},
-    {Schedule::cooperative,      2, 128,  64, 256, 64},
-    {Schedule::cooperative,      2, 256,  64, 128, 64},
+    {Schedule::cooperative,      1,  64,  64, 256, 32},
+    {Schedule::cooperative,      2, 128,  64, 256, 16},
+    {Schedule::cooperative,      2, 256,  64, 176, 16},
+    {Schedule::cooperative,      3, 192,  64, 192, 32},
 };
 
 /// Tiles for operands that threads load. Threads load 24 KB of a k-tile in about the time that its products take; larger
