@@ -125,7 +125,7 @@ class WgmmaGemm {
   HOTGEMM_DEVICE void make_barriers() const {
     for (u32 stage = 0; stage < kStages; ++stage) {
       ptx::mbarrier_init(full(stage), kConfig.loader_warps() + (kCopies ? 1 : 0));
-      ptx::mbarrier_init(empty(stage), kConfig.readers() * kCluster * (kWarpgroupThreads / kReleasers));
+      ptx::mbarrier_init(empty(stage), kConfig.readers() * kConfig.peers() * (kWarpgroupThreads / kReleasers));
     }
     if constexpr (kConfig.ping_pong) {
       for (u32 consumer = 0; consumer < kConfig.consumers; ++consumer)
@@ -400,9 +400,18 @@ class WgmmaGemm {
     const u32 block = static_cast<u32>(thread_ % kReleasers);
     if constexpr (kCluster == 1) {
       if (block == 0) ptx::mbarrier_arrive(empty(stage));
-    } else {
+    } else if constexpr (kConfig.peers() == kCluster) {
       if (block < kCluster) ptx::mbarrier_arrive_cluster(ptx::mapa(empty(stage), block));
+    } else {
+      if (block < kCluster && is_peer(block)) ptx::mbarrier_arrive_cluster(ptx::mapa(empty(stage), block));
     }
+  }
+
+  /// True if the block of the cluster shares this one's A or B.
+  static HOTGEMM_DEVICE bool is_peer(u32 block) {
+    const u32 rank = cluster_rank();
+    return block % kConfig.cluster_m == rank % kConfig.cluster_m ||
+           block / kConfig.cluster_m == rank / kConfig.cluster_m;
   }
 
   const WgmmaArgs& args_;

@@ -39,12 +39,45 @@ struct MatrixPlace<Matrices::numbered> {
 template <>
 struct MatrixPlace<Matrices::addressed> : AddressPlace {};
 
+/// The blocks of a cluster that share a tile. They are kStride apart; kOthers are in the cluster for each of them.
+template <int kSharers, int kOthers, int kStride>
+class Sharing {
+ public:
+  HOTGEMM_DEVICE explicit Sharing(u32 rank)
+      : share_(rank / kStride % kSharers), bits_(static_cast<u16>(kFirst << (rank - share_ * kStride))) {}
+  /// The number of this block among them.
+  HOTGEMM_DEVICE u32 share() const { return share_; }
+  /// A bit for each of them.
+  HOTGEMM_DEVICE u16 bits() const { return bits_; }
+
+ private:
+  static constexpr u32 first() {
+    u32 bits = 0;
+    for (int i = 0; i < kSharers; ++i) bits |= 1u << (i * kStride);
+    return bits;
+  }
+  static constexpr u32 kFirst = first();
+  u32 share_;
+  u16 bits_;
+};
+/// All blocks of the cluster share the tile.
+template <int kSharers, int kStride>
+class Sharing<kSharers, 1, kStride> {
+ public:
+  HOTGEMM_DEVICE explicit Sharing(u32 rank) : rank_(rank) {}
+  HOTGEMM_DEVICE u32 share() const { return rank_; }
+  static constexpr u16 bits() { return (1 << kSharers) - 1; }
+
+ private:
+  u32 rank_;
+};
+
 /// Bulk copies by tensor map. If kSharers blocks share a tile, each of them copies its part to all of them. With
 /// kReadOnce, L2 drops the operand's lines before others. With kAnyRows, tiles begin at any row of the matrix, so that
 /// all boxes are whole: behind the last row the copy engine writes zeros. With kHalf, every 2 * kHalf columns of a tile
 /// are half of the gate's and half others (column_of_halves). A matrix with an address has no boxes that lie wholly
 /// outside (has_legal_places).
-template <Operand kOperand, WgmmaTile kTile, int kSharers, Matrices kMatrices, bool kReadOnce = false,
+template <Operand kOperand, WgmmaTile kTile, int kSharers, int kOthers, Matrices kMatrices, bool kReadOnce = false,
           bool kAnyRows = false, int kHalf = 0>
 class TensorLoad {
   static constexpr int kRows = WgmmaConfig::box(kTile, kSharers, kHalf).y;
@@ -56,7 +89,7 @@ class TensorLoad {
   static constexpr bool kByThreads = false;
 
   /// `rank` is that of this block in its cluster.
-  HOTGEMM_DEVICE TensorLoad(const WgmmaArgs& args, u32 rank) : args_(args), rank_(rank) {}
+  HOTGEMM_DEVICE TensorLoad(const WgmmaArgs& args, u32 rank) : args_(args), sharing_(rank) {}
 
   /// Called once, before the first copy, and only if there will be one.
   HOTGEMM_DEVICE void prefetch_maps() const {
@@ -77,7 +110,7 @@ class TensorLoad {
   /// left out: the old values in their place only change rows or columns that are not part of D. In another tile the
   /// rows run along k, and those outside the matrix must be zeros.
   HOTGEMM_DEVICE Part part(int outer, u32 product) const {
-    const int row = kSharers == 1 ? 0 : static_cast<int>(rank_) * kBoxes * kRows, left = extent() - outer;
+    const int row = kSharers == 1 ? 0 : static_cast<int>(sharing_.share()) * kBoxes * kRows, left = extent() - outer;
     const int rows = kCutsBoxes ? max_of(min_of(left, kTile.rows()), 0) : kTile.rows();
     int slabs = kTile.slabs();
     if constexpr (kCutsSlabs) slabs = left <= 0 ? 0 : min_of((left - 1) / kTile.slab_elements() + 1, slabs);
@@ -107,7 +140,7 @@ class TensorLoad {
         const TensorMap& map = left < kRows ? rest : whole;
         copy_box(shared + slab * kTile.slab_bytes() + row * kTile.swizzle_bytes, map,
                  kTile.k_major ? k + column : place(part, column), kTile.k_major ? place(part, row) : k + row, part,
-                 barrier);
+                 barrier, sharing_.bits());
       }
     }
   }
@@ -122,32 +155,31 @@ class TensorLoad {
  private:
   using Place = MatrixPlace<kMatrices>;
 
-  static HOTGEMM_DEVICE void copy_box(u32 shared, const TensorMap& map, int x, int y, const Place& matrix,
-                                      u32 barrier) {
+  static HOTGEMM_DEVICE void copy_box(u32 shared, const TensorMap& map, int x, int y, const Place& matrix, u32 barrier,
+                                      u16 blocks) {
     if constexpr (kReadOnce) {
-      copy_by_policy(shared, map, x, y, matrix, barrier, ptx::createpolicy_evict_first());
+      copy_by_policy(shared, map, x, y, matrix, barrier, blocks, ptx::createpolicy_evict_first());
     } else {
-      copy_by_policy(shared, map, x, y, matrix, barrier);
+      copy_by_policy(shared, map, x, y, matrix, barrier, blocks);
     }
   }
   /// `policy` is one policy or none.
   template <class... Policy>
   static HOTGEMM_DEVICE void copy_by_policy(u32 shared, const TensorMap& map, int x, int y, const Place& matrix,
-                                            u32 barrier, Policy... policy) {
-    constexpr u16 kBlocks = (1 << kSharers) - 1;
+                                            u32 barrier, u16 blocks, Policy... policy) {
     if constexpr (kMatrices == Matrices::addressed && kSharers == 1) {
       ptx::cp_async_bulk_tensor_4d_load(shared, map, x, y, matrix.chunk, matrix.window, barrier, policy...);
     } else if constexpr (kMatrices == Matrices::addressed) {
-      ptx::cp_async_bulk_tensor_4d_multicast(shared, map, x, y, matrix.chunk, matrix.window, barrier, kBlocks,
+      ptx::cp_async_bulk_tensor_4d_multicast(shared, map, x, y, matrix.chunk, matrix.window, barrier, blocks,
                                              policy...);
     } else if constexpr (kMatrices == Matrices::numbered && kSharers == 1) {
       ptx::cp_async_bulk_tensor_3d_load(shared, map, x, y, matrix.number, barrier, policy...);
     } else if constexpr (kMatrices == Matrices::numbered) {
-      ptx::cp_async_bulk_tensor_3d_multicast(shared, map, x, y, matrix.number, barrier, kBlocks, policy...);
+      ptx::cp_async_bulk_tensor_3d_multicast(shared, map, x, y, matrix.number, barrier, blocks, policy...);
     } else if constexpr (kSharers == 1) {
       ptx::cp_async_bulk_tensor_2d_load(shared, map, x, y, barrier, policy...);
     } else {
-      ptx::cp_async_bulk_tensor_2d_multicast(shared, map, x, y, barrier, kBlocks, policy...);
+      ptx::cp_async_bulk_tensor_2d_multicast(shared, map, x, y, barrier, blocks, policy...);
     }
   }
 
@@ -172,7 +204,7 @@ class TensorLoad {
   HOTGEMM_DEVICE int extent() const { return kOperand == Operand::a ? args_.gemm.m : args_.gemm.n; }
 
   const WgmmaArgs& args_;
-  u32 rank_;
+  Sharing<kSharers, kOthers, kOperand == Operand::a ? kOthers : 1> sharing_;
 };
 
 /// The matrices that an operand has. Groups of rows have rows of one A.

@@ -47,10 +47,10 @@ struct WgmmaParts {
 /// The parts of a kernel whose blocks divide k. L2 drops its operands first, so that the sums of the parts stay there.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 struct WgmmaSplitParts : WgmmaParts<kTraits, kConfig> {
-  using LoadA =
-      TensorLoad<Operand::a, kConfig.a_tile(kTraits), kConfig.cluster_n, matrices_of<Operand::a, kTraits>(), true>;
-  using LoadB =
-      TensorLoad<Operand::b, kConfig.b_tile(kTraits), kConfig.cluster_m, matrices_of<Operand::b, kTraits>(), true>;
+  using LoadA = TensorLoad<Operand::a, kConfig.a_tile(kTraits), kConfig.cluster_n, kConfig.cluster_m,
+                           matrices_of<Operand::a, kTraits>(), true>;
+  using LoadB = TensorLoad<Operand::b, kConfig.b_tile(kTraits), kConfig.cluster_m, kConfig.cluster_n,
+                           matrices_of<Operand::b, kTraits>(), true>;
   using Schedule = SplitTiles<kConfig, kTraits.batched>;
   using Epilogue = SplitSum<kTraits, kConfig, typename OpOf<kTraits, Neighbours::across>::Type>;
 };

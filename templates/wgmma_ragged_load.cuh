@@ -74,8 +74,8 @@ template <Operand kOperand, WgmmaConfig kConfig, GemmTraits kTraits, WgmmaTile k
 struct CopyChoice {
   static constexpr bool kDivided = kTraits.divides_rows() && kOperand == Operand::a;
   static constexpr int kHalf = kOperand == Operand::b ? kConfig.gate_half(kTraits) : 0;
-  using Type =
-      TensorLoad<kOperand, kTile, kSharers, matrices_of<kOperand, kTraits>(), false, kDivided || kHalf != 0, kHalf>;
+  using Type = TensorLoad<kOperand, kTile, kSharers, kConfig.cluster() / kSharers, matrices_of<kOperand, kTraits>(),
+                          false, kDivided || kHalf != 0, kHalf>;
 };
 template <Operand kOperand, WgmmaConfig kConfig, GemmTraits kTraits, WgmmaTile kTile, int kSharers>
 struct CopyChoice<kOperand, kConfig, kTraits, kTile, kSharers, true> {

@@ -212,11 +212,28 @@ std::vector<KernelConfig> with_repacked(const Workload& problem, const ArchLimit
   return all;
 }
 
-/// The configs that add in the order that `problem` demands. All launches of a config do, or none does.
-std::vector<KernelConfig> keep_ordered(std::vector<KernelConfig> configs, const Workload& problem,
-                                       const ArchLimits& arch) {
+/// True if a row of a matrix without padding is a whole number of sectors.
+bool has_whole_sectors(const Workload& problem, Operand operand) {
+  constexpr std::int64_t kSectorBytes = 32;
+  const bool is_a = operand == Operand::a;
+  const std::int64_t row =
+      is_a ? (problem.op_a == Op::n ? problem.k : problem.m) : (problem.op_b == Op::n ? problem.n : problem.k);
+  return row * size_bytes(is_a ? problem.types.a : problem.types.b) % kSectorBytes == 0;
+}
+
+/// False for clusters of four where the copy engine copies rows fast: they pay where rows begin within a sector, since
+/// each block copies fewer of them.
+bool is_useful(const KernelConfig& config, const Workload& problem) {
+  const auto* wgmma = std::get_if<WgmmaConfig>(&config);
+  if (wgmma == nullptr || wgmma->cluster() <= 2) return true;
+  return wgmma->split_k || !has_whole_sectors(problem, Operand::a) || !has_whole_sectors(problem, Operand::b);
+}
+
+/// The useful configs that add in the order that `problem` demands. All launches of a config do, or none does.
+std::vector<KernelConfig> keep_useful(std::vector<KernelConfig> configs, const Workload& problem,
+                                      const ArchLimits& arch) {
   std::erase_if(configs, [&](const KernelConfig& config) {
-    return !keeps_order(problem.order, problem.types, config, {}, arch);
+    return !is_useful(config, problem) || !keeps_order(problem.order, problem.types, config, {}, arch);
   });
   return configs;
 }
@@ -243,11 +260,11 @@ std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& ar
 }
 
 std::vector<KernelConfig> candidates(const Workload& problem, const ArchLimits& arch) {
-  return keep_ordered(with_repacked(problem, arch, candidates), problem, arch);
+  return keep_useful(with_repacked(problem, arch, candidates), problem, arch);
 }
 
 std::vector<KernelConfig> anchors(const Workload& problem, const ArchLimits& arch) {
-  return keep_ordered(with_repacked(problem, arch, anchors), problem, arch);
+  return keep_useful(with_repacked(problem, arch, anchors), problem, arch);
 }
 
 std::vector<KernelConfig> variants(const KernelConfig& config, const Workload& problem, const ArchLimits& arch) {
@@ -256,7 +273,7 @@ std::vector<KernelConfig> variants(const KernelConfig& config, const Workload& p
   const GemmTraits traits = traits_of(problem, with_repacks({}, config, problem));
   std::vector<KernelConfig> configs;
   for (const WgmmaConfig& variant : wgmma_variants(*wgmma, traits)) configs.emplace_back(variant);
-  return keep_ordered(std::move(configs), problem, arch);
+  return keep_useful(std::move(configs), problem, arch);
 }
 
 namespace {

@@ -95,7 +95,7 @@ constexpr WgmmaTiles kSplitTiles[] = {
     {Schedule::one_tile_split_n, 2,  64,  64, 128, 32},
     {Schedule::cooperative,      1,  64,  64, 256, 32},
     {Schedule::cooperative,      2, 128,  64, 256, 16},
-    {Schedule::cooperative,      2, 256,  64, 176, 16},
+    {Schedule::cooperative,      2, 256,  64, 128, 16},
     {Schedule::cooperative,      3, 192,  64, 192, 32},
 };
 
@@ -235,9 +235,15 @@ struct Cluster {
   int m, n;
 };
 constexpr Cluster kClusters[] = {{1, 1}, {2, 1}, {1, 2}};
+/// For rows that the copy engine copies slowly, and for a divided k (is_useful in candidates.cpp).
+constexpr Cluster kClustersOfFour[] = {{4, 1}, {2, 2}, {1, 4}};
 
-void append_clusters(WgmmaConfig config, const GemmTraits& traits, std::vector<WgmmaConfig>& menu) {
-  for (const auto& [cluster_m, cluster_n] : kClusters) {
+/// True if clusters of four are worth a trial.
+bool takes_clusters_of_four(const WgmmaConfig& c) { return c.block_m * c.block_n >= 64 * 64 && c.blocks_per_sm == 1; }
+
+void append_clusters(WgmmaConfig config, std::span<const Cluster> clusters, const GemmTraits& traits,
+                     std::vector<WgmmaConfig>& menu) {
+  for (const auto& [cluster_m, cluster_n] : clusters) {
     config.cluster_m = cluster_m;
     config.cluster_n = cluster_n;
     if (is_legal(config, traits, hopper())) menu.push_back(config);
@@ -257,7 +263,9 @@ void append_pipelines(const WgmmaConfig& base, const GemmTraits& traits, std::ve
         if (config.split_k && stages != most) continue;                                 // D has no buffers there
         if (config.transposed && config.blocks_per_sm > 1 && stages != most) continue;  // to keep the menu short
         config.stages = stages;
-        if (is_deep_enough(config, traits)) append_clusters(config, traits, menu);
+        if (!is_deep_enough(config, traits)) continue;
+        append_clusters(config, kClusters, traits, menu);
+        if (stages == most && takes_clusters_of_four(config)) append_clusters(config, kClustersOfFour, traits, menu);
       }
     }
   }
@@ -426,12 +434,16 @@ std::vector<WgmmaConfig> wgmma_variants(const WgmmaConfig& config, const GemmTra
   WgmmaConfig variant = config;
   if (!config.promote) variant.block_k = config.block_k == long_k ? short_k : long_k;
   append(variant);
-  for (const auto& [cluster_m, cluster_n] : kClusters) {
-    variant = config;
-    variant.cluster_m = cluster_m;
-    variant.cluster_n = cluster_n;
-    append(variant);
-  }
+  const auto append_clusters = [&](std::span<const Cluster> clusters) {
+    for (const auto& [cluster_m, cluster_n] : clusters) {
+      variant = config;
+      variant.cluster_m = cluster_m;
+      variant.cluster_n = cluster_n;
+      append(variant);
+    }
+  };
+  append_clusters(kClusters);
+  if (takes_clusters_of_four(config)) append_clusters(kClustersOfFour);
   return variants;
 }
 

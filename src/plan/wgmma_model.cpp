@@ -1,6 +1,7 @@
 #include "plan/wgmma_model.hpp"
 
 #include "config/launch_config.hpp"
+#include "config/launch_shape.hpp"
 #include "config/traits.hpp"
 #include "plan/epilogue_work.hpp"
 #include "shared/repack_args.hpp"
@@ -32,7 +33,7 @@ Waves waves_of(const WgmmaConfig& c, const SeenWorkload& p, const DeviceInfo& de
                         ceil_div(static_cast<double>(p.n), c.block_n * c.cluster_n) * static_cast<double>(p.batch) *
                         splits;
   const double tiles = groups * c.cluster();
-  const double sms = std::max(device.sm_count / c.cluster(), 1) * c.cluster();
+  const double sms = std::max(sms_of_clusters(device.sm_count, c.cluster()) / c.cluster(), 1) * c.cluster();
   const double full = std::floor(tiles / (sms * resident));
   return {.sms = std::min(sms, tiles),
           .busiest = full * resident + ceil_div(tiles - full * sms * resident, sms),
@@ -172,8 +173,9 @@ double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& 
   const double bound = std::max({tensor, shared, copy, latency, issue});
   const double waits = model.wait_cycles / (c.readers() * waves.concurrent) +
                        (c.cluster() > 1 ? model.cluster_k_cycles / waves.concurrent : 0);
-  return (bound + model.unbound_share * (tensor + shared + copy)) * (c.cluster() > 1 ? 1 + model.cluster_share : 1) +
-         waits + promotion_cycles(c, t, epilogue, waves);
+  const double held_up = c.cluster() == 1 ? 0 : c.cluster() == 2 ? model.cluster_share : model.large_cluster_share;
+  return (bound + model.unbound_share * (tensor + shared + copy)) * (1 + held_up) + waits +
+         promotion_cycles(c, t, epilogue, waves);
 }
 
 /// The share of tiles that do not begin at a line of D, so that each piece of a row crosses into another line. Rows of
@@ -306,7 +308,8 @@ std::vector<int> wgmma_splits(const WgmmaConfig& c, const SeenWorkload& problem,
   const std::int64_t clusters = std::min(of_one, kMany) * problem.batch;
   const std::int64_t tiles = std::max<std::int64_t>(clusters * c.cluster(), 1);  // an empty problem may be planned
   const std::int64_t k_tiles = ceil_of(std::max<std::int64_t>(problem.k, 1), c.block_k);
-  const std::int64_t room = std::int64_t{device.sm_count} * c.blocks_per_sm / tiles;  // splits that one wave holds
+  const std::int64_t room = std::int64_t{sms_of_clusters(device.sm_count, c.cluster())} * c.blocks_per_sm /
+                            tiles;  // splits that one wave holds
   const std::int64_t most = std::clamp<std::int64_t>(std::min(room, k_tiles), 1, kMostSplits);
   std::vector<int> splits{static_cast<int>(most)};
   // Fewer parts with one k-tile more each, and so on, in growing steps.

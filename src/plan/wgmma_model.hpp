@@ -42,7 +42,8 @@ struct WgmmaModel {
   double cluster_saves = 0.65;        ///< share of the bytes copied for a neighbour too that L2 saves
   double cluster_cycles = 1100;       ///< blocks of a cluster wait for each other at their start
   double cluster_k_cycles = 16;       ///< for a k-tile: the blocks of a cluster tell each other that a stage is free
-  double cluster_share = 0.01;        ///< share of its time that a k-tile takes longer in a cluster
+  double cluster_share = 0.01;        ///< share of its time that a k-tile takes longer in a cluster of two blocks
+  double large_cluster_share = 0.09;  ///< the same in a larger cluster
   double store_bytes = 30;            ///< rate of storing D and loading C, by two warpgroups
   double narrow_store_bytes = 24;  ///< the same, if rows of D are not at multiples of 16 bytes, so that threads store
   double crossing_store = 0.8;     ///< extra cost of storing a row that crosses into another line, in rows that do not
@@ -101,6 +102,7 @@ inline constexpr WgmmaConstant kWgmmaConstants[] = {
     {"cluster_cycles", &WgmmaModel::cluster_cycles},
     {"cluster_k_cycles", &WgmmaModel::cluster_k_cycles},
     {"cluster_share", &WgmmaModel::cluster_share},
+    {"large_cluster_share", &WgmmaModel::large_cluster_share},
     {"store_bytes", &WgmmaModel::store_bytes},
     {"narrow_store_bytes", &WgmmaModel::narrow_store_bytes},
     {"crossing_store", &WgmmaModel::crossing_store},

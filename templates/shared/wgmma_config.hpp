@@ -94,6 +94,8 @@ struct WgmmaConfig {
     return reads_k_major_only(element) && !(is_of_rows && can_load_rows(e));
   }
   constexpr int cluster() const { return cluster_m * cluster_n; }
+  /// The blocks that copy into the stages of one of them: itself, those that share its A, and those that share its B.
+  constexpr int peers() const { return cluster_m + cluster_n - 1; }
   /// The part of a tile that one consumer computes.
   constexpr int consumer_m() const { return split_n || ping_pong ? block_m : block_m / consumers; }
   constexpr int consumer_n() const { return split_n ? block_n / consumers : block_n; }
@@ -384,6 +386,14 @@ constexpr bool has_legal_places(const WgmmaConfig& c, const GemmTraits& t) {
   return is_legal(c.a_tile(t), c.cluster_n, 0, t.vec_a) && is_legal(c.b_tile(t), c.cluster_m, c.gate_half(t), t.vec_b);
 }
 
+/// True if the cluster has one, two or four blocks, whose tiles reach no farther than sizes allow
+/// (config/max_size.hpp). Operands that groups divide along k are shared in one direction alone.
+constexpr bool is_legal_cluster(const WgmmaConfig& c, const GemmTraits& t) {
+  if (c.cluster_m < 1 || c.cluster_n < 1 || c.cluster() > 4 || c.cluster() == 3) return false;
+  if (max_of(c.block_m * c.cluster_m, c.block_n * c.cluster_n) > 1024) return false;
+  return c.cluster_m == 1 || c.cluster_n == 1 || !t.along_k;
+}
+
 constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
   if (!arch.has_wgmma) return false;
   if (!has_wgmma_types(t) || !has_legal_promotion(c, t) || !has_legal_gate(c, t) || !has_legal_scales(c, t))
@@ -403,7 +413,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   // ptxas would serialize the products (C7518).
   if ((c.split_k || c.one_tile) && t.accumulator != DType::f32) return false;
   if (c.split_k && c.promote && c.accumulator_registers(t) > 128) return false;  // the loads of sums would spill
-  if (c.cluster_m < 1 || c.cluster_m > 2 || c.cluster_n < 1 || c.cluster_n > 2 || c.cluster() > 2) return false;
+  if (!is_legal_cluster(c, t)) return false;
   if (c.blocks_per_sm < 1 || c.blocks_per_sm > 4 || (c.blocks_per_sm > 1 && c.moves_registers())) return false;
   if (c.block_m < 8 || c.block_m > 320 || c.block_n < 8 || c.block_n > 320) return false;
   if (c.instructions() < 1 || c.instruction_n() < 8) return false;

@@ -404,7 +404,7 @@ MUTANTS = {
     "wgmma_prefetches_a_map_that_is_not_there": (
         "wgmma_load.cuh", "if (kCutsBoxes && extent % kRows != 0)", "if (kCutsBoxes)"),
     "wgmma_first_consumer_frees_a_stage": (
-        "wgmma.cuh", "kConfig.readers() * kCluster * (kWarpgroupThreads / kReleasers)",
+        "wgmma.cuh", "kConfig.readers() * kConfig.peers() * (kWarpgroupThreads / kReleasers)",
         "kCluster * (kWarpgroupThreads / kReleasers)"),
     "wgmma_no_fence_of_barriers": ("wgmma.cuh", "    ptx::fence_mbarrier_init();\n", ""),
     "wgmma_no_meeting_at_start": (
@@ -443,8 +443,13 @@ MUTANTS = {
         "shared/wgmma_config.hpp", "return split_n ? consumer * consumer_n() : 0;", "return split_n ? consumer * 8 : 0;"),
     # ---- family wgmma: clusters ----
     "wgmma_mask_without_first_block": ("wgmma_load.cuh", "(1 << kSharers) - 1", "(1 << kSharers) - 2"),
-    "wgmma_both_blocks_copy_the_same_part": ("wgmma_load.cuh", "static_cast<int>(rank_) * kBoxes * kRows,", "0,"),
-    "wgmma_releases_own_block_only": ("wgmma.cuh", "if (block < kCluster)", "if (block < 1)"),
+    "wgmma_both_blocks_copy_the_same_part": ("wgmma_load.cuh", "static_cast<int>(sharing_.share()) * kBoxes * kRows,", "0,"),
+    "wgmma_releases_own_block_only": ("wgmma.cuh", "if (block < kCluster) ptx", "if (block < 1) ptx"),
+    "wgmma_first_blocks_of_a_four_get_all_copies": (
+        "wgmma_load.cuh", "kFirst << (rank - share_ * kStride)", "kFirst"),
+    "wgmma_four_share_a_in_the_order_of_blocks": ("wgmma_load.cuh", "share_(rank / kStride % kSharers)", "share_(rank % kSharers)"),
+    "wgmma_sharers_of_a_four_are_neighbours": ("wgmma_load.cuh", "1u << (i * kStride)", "1u << i"),
+    "wgmma_releases_all_of_a_four": ("wgmma.cuh", "block < kCluster && is_peer(block)", "block < kCluster"),
     "wgmma_producer_does_not_await_neighbours": (
         "wgmma.cuh", "    if constexpr (kCluster > 1) await_neighbours(cursor);\n", ""),
     "wgmma_prefetches_beyond_operand": (

@@ -47,6 +47,13 @@ constexpr WgmmaConfig kConfigs[] = {
     {.block_m = 128, .block_n = 64,  .block_k = 128, .one_tile = true, .stages = 4, .cluster_n = 2},
     {.block_m = 64,  .block_n = 128, .split_n = true, .one_tile = true, .stages = 3, .cluster_m = 2},
     {.block_m = 64,  .block_n = 8,   .consumers = 1, .one_tile = true, .stages = 8},
+    // clusters of four
+    {.block_m = 128, .block_n = 112, .stages = 6, .cluster_m = 2, .cluster_n = 2},
+    {.block_m = 64,  .block_n = 192, .consumers = 1, .stages = 6, .cluster_m = 4},
+    {.block_m = 128, .block_n = 128, .stages = 6, .cluster_n = 4},
+    {.block_m = 64,  .block_n = 80,  .block_k = 128, .consumers = 1, .one_tile = true, .stages = 5, .cluster_m = 2, .cluster_n = 2},
+    {.block_m = 96,  .block_n = 128, .split_n = true, .stages = 5, .cluster_m = 2, .cluster_n = 2, .transposed = true},
+    {.block_m = 128, .block_n = 144, .stages = 5, .cluster_m = 2, .cluster_n = 2, .split_k = true},
     // transposed products
     {.block_m = 72,  .block_n = 128, .split_n = true, .stages = 6, .transposed = true},
     {.block_m = 24,  .block_n = 64,  .block_k = 128, .consumers = 1, .one_tile = true, .stages = 6, .transposed = true},

@@ -52,6 +52,20 @@ TEST(Candidates, TensorCoresHaveHundreds) {
   }
 }
 
+TEST(Candidates, HaveClustersOfFourWhereRowsBeginInsideSectors) {
+  const auto fours = [](const char* problem, bool split_k) {
+    const std::vector<KernelConfig> configs = candidates(parse_workload(problem), arch_limits("sm_90a"));
+    return std::ranges::count_if(configs, [&](const KernelConfig& config) {
+      const auto* wgmma = std::get_if<WgmmaConfig>(&config);
+      return wgmma != nullptr && wgmma->cluster() == 4 && wgmma->split_k == split_k;
+    });
+  };
+  for (const char* inside : {"800 1680 1688 nt f16", "800 936 1664 nn f16", "808 512 512 tn bf16"})
+    EXPECT_GT(fours(inside, false), 300) << inside;
+  EXPECT_EQ(fours("800 1680 1664 nt f16", false), 0) << "the copy engine copies these rows fast";
+  EXPECT_GT(fours("480 288 90560 nt bf16", true), 30) << "blocks that divide k read operands often";
+}
+
 TEST(Candidates, AreLegalAndDistinct) {
   for_each_problem_kind([](const TypePair& types, const GemmTraits& traits, const ArchLimits& arch) {
     std::set<std::string> names;

@@ -181,7 +181,9 @@ TEST(KernelConfig, IsLegalRefusesEachThingThatIsWrongWithWgmma) {
   EXPECT_FALSE(legal([](WgmmaConfig& c) { c.consumers = 0; }));
   EXPECT_FALSE(legal([](WgmmaConfig& c) { c.consumers = 1; }));  // 256 accumulators per thread
   EXPECT_FALSE(legal([](WgmmaConfig& c) { c.stages = 5; }));     // shared memory
-  EXPECT_FALSE(legal([](WgmmaConfig& c) { c.cluster_m = c.cluster_n = 2; }));
+  EXPECT_TRUE(legal([](WgmmaConfig& c) { c.cluster_m = c.cluster_n = 2; }));
+  EXPECT_FALSE(legal([](WgmmaConfig& c) { c.cluster_m = 3; }));
+  EXPECT_FALSE(legal([](WgmmaConfig& c) { c.cluster_m = 4, c.cluster_n = 2; }));
   EXPECT_FALSE(legal([](WgmmaConfig& c) { c.ping_pong = c.one_tile = true; }));
   EXPECT_FALSE(legal([](WgmmaConfig& c) { c.blocks_per_sm = 2; }));
   for (const std::string& other : known_archs()) {

@@ -70,6 +70,13 @@ TEST(LaunchShape, ClustersAreWhole) {
   EXPECT_EQ(beside.blocks(65536, 8192, 1), 2);
 }
 
+TEST(LaunchShape, ClustersOfFourDoNotReachAllSms) {
+  const LaunchShape four = shape_of(WgmmaConfig{.cluster_m = 2, .cluster_n = 2});
+  EXPECT_EQ(four.blocks(1, 1, 132), 4);
+  EXPECT_EQ(four.blocks(65536, 8192, 132), 120) << "an H200 holds 30 of them at least";
+  EXPECT_EQ(four.blocks(65536, 8192, 3), 4);
+}
+
 TEST(LaunchShape, ABlockForEachPartOfEachTile) {
   const WgmmaConfig config{.block_m = 128, .block_n = 64, .consumers = 2, .split_k = true};
   const LaunchShape shape = launch_shape(config, GemmTraits{});

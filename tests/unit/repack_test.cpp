@@ -334,7 +334,7 @@ TEST(Repack, MenusHaveKernelsOfEveryWayForUnalignedRows) {
     }
     EXPECT_TRUE(std::ranges::none_of(candidates(workload(text), arch_limits("sm_80")), is_wgmma)) << text;
   }
-  const Workload aligned = workload("512 512 512 nn f16");
+  const Workload aligned = workload("520 520 520 nn f16");
   EXPECT_EQ(candidates(aligned, arch_limits(kRepackArch)), candidates(traits_of(aligned), arch_limits(kRepackArch)));
 }
 

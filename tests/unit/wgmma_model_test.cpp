@@ -232,6 +232,13 @@ TEST(WgmmaModel, AClusterOfSmallTilesPaysWhereRowsBeginInsideSectors) {
   EXPECT_LT(gain(2048), 1.0) << "0.93 to 1.0 are measured";
 }
 
+TEST(WgmmaModel, AClusterOfFourPaysWhereRowsBeginInsideSectorsAlone) {
+  const WgmmaConfig small{.block_m = 128, .block_n = 112, .stages = 6, .cluster_m = 1, .cluster_n = 2};
+  const WgmmaConfig four = with_cluster(small, 1, 4);
+  EXPECT_LT(us(four, sized(800, 1680, 1688)), 0.95 * us(small, sized(800, 1680, 1688))) << "0.86 is measured";
+  EXPECT_GT(us(four, sized(800, 1680, 1664)), us(small, sized(800, 1680, 1664)));
+}
+
 TEST(WgmmaModel, AOneTileBlockPaysForTheCopiesBeyondItsStages) {
   const WgmmaConfig alone{.block_m = 64, .block_n = 32, .consumers = 1, .one_tile = true, .stages = 13};
   WgmmaConfig fed = alone;

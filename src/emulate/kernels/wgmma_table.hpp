@@ -28,6 +28,11 @@ inline constexpr WgmmaConfig kWgmmaConfigs[] = {
     {.block_m = 64,  .block_n = 32, .block_k = 64,  .consumers = 1, .one_tile = true, .stages = 3, .split_k = true},
     {.block_m = 128, .block_n = 64, .block_k = 64,  .consumers = 2, .stages = 2, .cluster_n = 2, .split_k = true},
     {.block_m = 64,  .block_n = 48, .block_k = 64,  .consumers = 1, .one_tile = true, .stages = 2, .cluster_m = 2, .split_k = true},
+    // clusters of four
+    {.block_m = 64,  .block_n = 64, .block_k = 64,  .consumers = 1, .stages = 2, .cluster_m = 2, .cluster_n = 2},
+    {.block_m = 64,  .block_n = 128, .block_k = 64, .consumers = 2, .split_n = true, .one_tile = true, .stages = 2, .cluster_m = 4},
+    {.block_m = 128, .block_n = 32, .block_k = 64,  .consumers = 2, .stages = 3, .cluster_n = 4},
+    {.block_m = 64,  .block_n = 64, .block_k = 64,  .consumers = 1, .one_tile = true, .stages = 2, .cluster_m = 2, .cluster_n = 2, .split_k = true},
 };
 /// Configs with transposed products: rows of D that fill 64 rows, that leave 16 or 8 of them, and that are few.
 inline constexpr WgmmaConfig kTransposedConfigs[] = {
