@@ -82,7 +82,10 @@ template <Operand kOperand, WgmmaTile kTile, int kSharers, int kOthers, Matrices
 class TensorLoad {
   static constexpr int kRows = WgmmaConfig::box(kTile, kSharers, kHalf).y;
   static constexpr int kBoxes = kTile.rows() / kSharers / kRows;
-  static constexpr bool kCutsBoxes = kTile.k_major && !kAnyRows;
+  // A block of a square waits for those that share its A or its B alone. If one of them copied nothing to another, the
+  // other could release a stage twice before a third one does once.
+  static constexpr bool kInSquare = kSharers > 1 && kOthers > 1;
+  static constexpr bool kCutsBoxes = kTile.k_major && !kAnyRows && !kInSquare;
   static constexpr bool kCutsSlabs = !kTile.k_major && kMatrices == Matrices::addressed;
 
  public:

@@ -110,8 +110,8 @@ std::optional<MatrixMaps> matrix_maps(const KernelConfig& config, const GemmTrai
       .d = std::nullopt,
       .a_is_k_major = a.k_major,
       .b_is_k_major = b.k_major,
-      .cuts_a = !traits.divides_rows(),
-      .cuts_b = wgmma->gate_half(traits) == 0,
+      .cuts_a = !traits.divides_rows() && !wgmma->is_square(),
+      .cuts_b = wgmma->gate_half(traits) == 0 && !wgmma->is_square(),
       .copies_a = !wgmma->loads_by_threads(traits, traits.vec_a),
       .copies_b = !wgmma->loads_by_threads(traits, traits.vec_b)};
   if (wgmma->stores_in_bulk(traits))

@@ -49,8 +49,8 @@ struct MatrixMaps {
   std::optional<MatrixMap> d;  ///< set if the copy engine stores D
   bool a_is_k_major;
   bool b_is_k_major;
-  bool cuts_a = true;    ///< boxes of A end with its rows; false if tiles may begin at any row
-  bool cuts_b = true;    ///< likewise of B
+  bool cuts_a = true;  ///< boxes of A end with its rows; false if tiles may begin at any row, or in a square of blocks
+  bool cuts_b = true;  ///< likewise of B
   bool copies_a = true;  ///< false if threads load the operand, whose rows no map can describe
   bool copies_b = true;
 

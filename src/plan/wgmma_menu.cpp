@@ -235,10 +235,10 @@ struct Cluster {
   int m, n;
 };
 constexpr Cluster kClusters[] = {{1, 1}, {2, 1}, {1, 2}};
-/// For rows that the copy engine copies slowly, and for a divided k (is_useful in candidates.cpp).
-constexpr Cluster kClustersOfFour[] = {{4, 1}, {2, 2}, {1, 4}};
+/// For rows that the copy engine copies slowly, and for a divided k (is_useful in candidates.cpp). The square is no
+/// variant of an anchor: with whole boxes it has not run on a GPU, and the tuner alone checks what it picks.
+constexpr Cluster kClustersOfFour[] = {{4, 1}, {1, 4}, {2, 2}};
 
-/// True if clusters of four are worth a trial.
 bool takes_clusters_of_four(const WgmmaConfig& c) { return c.block_m * c.block_n >= 64 * 64 && c.blocks_per_sm == 1; }
 
 void append_clusters(WgmmaConfig config, std::span<const Cluster> clusters, const GemmTraits& traits,
@@ -443,7 +443,7 @@ std::vector<WgmmaConfig> wgmma_variants(const WgmmaConfig& config, const GemmTra
     }
   };
   append_clusters(kClusters);
-  if (takes_clusters_of_four(config)) append_clusters(kClustersOfFour);
+  if (takes_clusters_of_four(config)) append_clusters(std::span(kClustersOfFour).first(2));
   return variants;
 }
 

@@ -94,7 +94,8 @@ struct WgmmaConfig {
     return reads_k_major_only(element) && !(is_of_rows && can_load_rows(e));
   }
   constexpr int cluster() const { return cluster_m * cluster_n; }
-  /// The blocks that copy into the stages of one of them: itself, those that share its A, and those that share its B.
+  constexpr bool is_square() const { return cluster_m > 1 && cluster_n > 1; }
+  /// The blocks that copy into the stages of one of them: itself, and those that share its A or its B.
   constexpr int peers() const { return cluster_m + cluster_n - 1; }
   /// The part of a tile that one consumer computes.
   constexpr int consumer_m() const { return split_n || ping_pong ? block_m : block_m / consumers; }
@@ -386,12 +387,11 @@ constexpr bool has_legal_places(const WgmmaConfig& c, const GemmTraits& t) {
   return is_legal(c.a_tile(t), c.cluster_n, 0, t.vec_a) && is_legal(c.b_tile(t), c.cluster_m, c.gate_half(t), t.vec_b);
 }
 
-/// True if the cluster has one, two or four blocks, whose tiles reach no farther than sizes allow
-/// (config/max_size.hpp). Operands that groups divide along k are shared in one direction alone.
+/// Tiles of a cluster reach no farther than config/max_size.hpp allows. A box of a square may lie outside its matrix.
 constexpr bool is_legal_cluster(const WgmmaConfig& c, const GemmTraits& t) {
   if (c.cluster_m < 1 || c.cluster_n < 1 || c.cluster() > 4 || c.cluster() == 3) return false;
   if (max_of(c.block_m * c.cluster_m, c.block_n * c.cluster_n) > 1024) return false;
-  return c.cluster_m == 1 || c.cluster_n == 1 || !t.along_k;
+  return !c.is_square() || !(t.along_k || t.pointers);
 }
 
 constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {

@@ -110,6 +110,7 @@ const GemmKernel kKernels[] = {
     kernel<kOuterMajor, kBelow>(),
     kernel<kWide, kBeside>(),
     kernel<kOuterMajor, kFour>(),
+    kernel<kKMajor, kFour>(),
     kernel<kReadsC, kManyRows>(),
     kernel<kKMajor, kFewRows>(),
     kernel<kWide, kFewRows>(),

@@ -449,6 +449,7 @@ MUTANTS = {
         "wgmma_load.cuh", "kFirst << (rank - share_ * kStride)", "kFirst"),
     "wgmma_four_share_a_in_the_order_of_blocks": ("wgmma_load.cuh", "share_(rank / kStride % kSharers)", "share_(rank % kSharers)"),
     "wgmma_sharers_of_a_four_are_neighbours": ("wgmma_load.cuh", "1u << (i * kStride)", "1u << i"),
+    "wgmma_square_cuts_boxes": ("wgmma_load.cuh", " && !kInSquare;", ";"),
     "wgmma_releases_all_of_a_four": ("wgmma.cuh", "block < kCluster && is_peer(block)", "block < kCluster"),
     "wgmma_producer_does_not_await_neighbours": (
         "wgmma.cuh", "    if constexpr (kCluster > 1) await_neighbours(cursor);\n", ""),
