@@ -82,8 +82,8 @@ template <Operand kOperand, WgmmaTile kTile, int kSharers, int kOthers, Matrices
 class TensorLoad {
   static constexpr int kRows = WgmmaConfig::box(kTile, kSharers, kHalf).y;
   static constexpr int kBoxes = kTile.rows() / kSharers / kRows;
-  // A block of a square waits for those that share its A or its B alone. If one of them copied nothing to another, the
-  // other could release a stage twice before a third one does once.
+  // Blocks of a square wait for two neighbours, not for the diagonal one. The bytes of each copy keep a block from
+  // releasing a stage again before the diagonal one has released it, so each copy must have some.
   static constexpr bool kInSquare = kSharers > 1 && kOthers > 1;
   static constexpr bool kCutsBoxes = kTile.k_major && !kAnyRows && !kInSquare;
   static constexpr bool kCutsSlabs = !kTile.k_major && kMatrices == Matrices::addressed;
@@ -110,8 +110,8 @@ class TensorLoad {
     u32 bytes;  ///< of a whole tile that arrive, from all blocks that share it
   };
   /// The copy engine takes longer for a row outside the matrix than for a row inside. In a k-major tile such rows are
-  /// left out: the old values in their place only change rows or columns that are not part of D. In another tile the
-  /// rows run along k, and those outside the matrix must be zeros.
+  /// left out, but in a square: the old values in their place only change rows or columns that are not part of D. In
+  /// another tile the rows run along k, and those outside the matrix must be zeros.
   HOTGEMM_DEVICE Part part(int outer, u32 product) const {
     const int row = kSharers == 1 ? 0 : static_cast<int>(sharing_.share()) * kBoxes * kRows, left = extent() - outer;
     const int rows = kCutsBoxes ? max_of(min_of(left, kTile.rows()), 0) : kTile.rows();

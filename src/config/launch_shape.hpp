@@ -11,11 +11,11 @@
 
 namespace hotgemm {
 
-/// The values that all launches of a config's kernel share.
 /// The SMs that clusters of so many blocks reach. The SMs of some parts of a GPU are no multiple of four: an H200 holds
-/// 30 to 32 clusters of four.
-constexpr int sms_of_clusters(int sm_count, int cluster) { return cluster <= 2 ? sm_count : sm_count * 10 / 11; }
+/// 30 to 32 clusters of four, and 120 of its 132 SMs count.
+constexpr int sms_of_clusters(int sm_count, int cluster) { return cluster <= 2 ? sm_count : sm_count - sm_count / 11; }
 
+/// The values that all launches of a config's kernel share.
 struct LaunchShape {
   int tile_m;             ///< rows of D that a cluster computes at a time, or a block without a cluster
   int tile_n;             ///< columns, likewise
@@ -58,9 +58,9 @@ struct LaunchShape {
                                 std::int64_t batch = 1, std::int64_t groups = 0) const {
     std::int64_t clusters = tiles(m, n, batch, groups) * (splits_k ? splits : 1);
     if (blocks_per_sm > 0) {
-      const std::int64_t at_once = leaves_out_sms(sm_limit, sm_count)
-                                       ? sm_limit
-                                       : std::int64_t{sms_of_clusters(sm_count, cluster)} * blocks_per_sm;
+      const std::int64_t sms = sms_of_clusters(sm_count, cluster);
+      const std::int64_t limited = sm_limit < sms ? sm_limit : sms;
+      const std::int64_t at_once = leaves_out_sms(sm_limit, sm_count) ? limited : sms * blocks_per_sm;
       const std::int64_t resident = at_once / cluster;
       if (clusters > resident) clusters = resident > 0 ? resident : 1;
     }

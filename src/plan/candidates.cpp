@@ -212,33 +212,39 @@ std::vector<KernelConfig> with_repacked(const Workload& problem, const ArchLimit
   return all;
 }
 
-/// True if a row of a matrix without padding is a whole number of sectors.
-bool has_whole_sectors(const Workload& problem, Operand operand) {
+/// True if a row of the operand is a whole number of sectors: of a matrix without padding, or of a copy.
+bool has_whole_sectors(const Workload& problem, Operand operand, const LaunchConfig& launch) {
   constexpr std::int64_t kSectorBytes = 32;
   const bool is_a = operand == Operand::a;
+  if ((is_a ? launch.repack_a : launch.repack_b) != Repack::none) return true;
   const std::int64_t row =
       is_a ? (problem.op_a == Op::n ? problem.k : problem.m) : (problem.op_b == Op::n ? problem.n : problem.k);
   return row * size_bytes(is_a ? problem.types.a : problem.types.b) % kSectorBytes == 0;
 }
 
-/// False for clusters of four where the copy engine copies rows fast: they pay where rows begin within a sector, since
-/// each block copies fewer of them.
-bool is_useful(const KernelConfig& config, const Workload& problem) {
-  const auto* wgmma = std::get_if<WgmmaConfig>(&config);
-  if (wgmma == nullptr || wgmma->cluster() <= 2) return true;
-  return wgmma->split_k || !has_whole_sectors(problem, Operand::a) || !has_whole_sectors(problem, Operand::b);
-}
-
-/// The useful configs that add in the order that `problem` demands. All launches of a config do, or none does.
+/// The configs whose clusters pay and that add in the order that `problem` demands. All launches of a config do, or
+/// none does.
 std::vector<KernelConfig> keep_useful(std::vector<KernelConfig> configs, const Workload& problem,
                                       const ArchLimits& arch) {
   std::erase_if(configs, [&](const KernelConfig& config) {
-    return !is_useful(config, problem) || !keeps_order(problem.order, problem.types, config, {}, arch);
+    return !pays_for_cluster(config, problem) || !keeps_order(problem.order, problem.types, config, {}, arch);
   });
   return configs;
 }
 
 }  // namespace
+
+bool pays_for_cluster(const KernelConfig& config, const Workload& problem) {
+  const auto* wgmma = std::get_if<WgmmaConfig>(&config);
+  if (wgmma == nullptr || wgmma->cluster() <= 2 || wgmma->split_k) return true;
+  const LaunchConfig launch = with_repacks({}, config, problem);
+  return !has_whole_sectors(problem, Operand::a, launch) || !has_whole_sectors(problem, Operand::b, launch);
+}
+
+bool may_run_unchecked(const KernelConfig& config) {
+  const auto* wgmma = std::get_if<WgmmaConfig>(&config);
+  return wgmma == nullptr || !wgmma->is_square();
+}
 
 std::vector<KernelConfig> menus(const GemmTraits& traits) {
   std::vector<KernelConfig> configs;

@@ -287,7 +287,8 @@ LaunchConfig default_launch(const KernelConfig& config, const Workload& problem,
   const GemmTraits traits = traits_of(problem, launch);
   const LaunchShape shape = launch_shape(config, traits);
   const int resident = std::min(most_resident, resident_blocks(config, traits, arch_limits(device.arch)));
-  const double in_flight = static_cast<double>(device.sm_count) * resident / shape.cluster;
+  const double in_flight =
+      static_cast<double>(sms_of_clusters(device.sm_count, shape.cluster)) * resident / shape.cluster;
   const double wanted = std::sqrt(in_flight * shape.tile_n / shape.tile_m);
   int width = 1;
   while (width < 16 && width * 1.5 < wanted) width *= 2;

@@ -235,9 +235,8 @@ struct Cluster {
   int m, n;
 };
 constexpr Cluster kClusters[] = {{1, 1}, {2, 1}, {1, 2}};
-/// For rows that the copy engine copies slowly, and for a divided k (is_useful in candidates.cpp). The square is no
-/// variant of an anchor: with whole boxes it has not run on a GPU, and the tuner alone checks what it picks.
-constexpr Cluster kClustersOfFour[] = {{4, 1}, {1, 4}, {2, 2}};
+/// For problems of pays_for_cluster (candidates.hpp). Squares are no variants of anchors: see may_run_unchecked.
+constexpr Cluster kLinesOfFour[] = {{4, 1}, {1, 4}}, kSquares[] = {{2, 2}};
 
 bool takes_clusters_of_four(const WgmmaConfig& c) { return c.block_m * c.block_n >= 64 * 64 && c.blocks_per_sm == 1; }
 
@@ -265,7 +264,9 @@ void append_pipelines(const WgmmaConfig& base, const GemmTraits& traits, std::ve
         config.stages = stages;
         if (!is_deep_enough(config, traits)) continue;
         append_clusters(config, kClusters, traits, menu);
-        if (stages == most && takes_clusters_of_four(config)) append_clusters(config, kClustersOfFour, traits, menu);
+        if (stages != most || !takes_clusters_of_four(config)) continue;
+        append_clusters(config, kLinesOfFour, traits, menu);
+        append_clusters(config, kSquares, traits, menu);
       }
     }
   }
@@ -425,6 +426,7 @@ std::vector<WgmmaConfig> wgmma_variants(const WgmmaConfig& config, const GemmTra
   const auto append = [&](WgmmaConfig variant) {
     const bool is_too_large = variant.block_m + variant.block_n > kDeepTileExtent;
     if (!variant.promote && variant.block_k == long_k && is_too_large) return;
+    if (variant.cluster() > 2 && !takes_clusters_of_four(variant)) return;
     variant.stages = config.stages;
     if (variant == config) return;
     variant.stages = deepest(variant, traits);
@@ -434,16 +436,14 @@ std::vector<WgmmaConfig> wgmma_variants(const WgmmaConfig& config, const GemmTra
   WgmmaConfig variant = config;
   if (!config.promote) variant.block_k = config.block_k == long_k ? short_k : long_k;
   append(variant);
-  const auto append_clusters = [&](std::span<const Cluster> clusters) {
-    for (const auto& [cluster_m, cluster_n] : clusters) {
-      variant = config;
-      variant.cluster_m = cluster_m;
-      variant.cluster_n = cluster_n;
-      append(variant);
-    }
+  const auto append_in = [&](const Cluster& cluster) {
+    variant = config;
+    variant.cluster_m = cluster.m;
+    variant.cluster_n = cluster.n;
+    append(variant);
   };
-  append_clusters(kClusters);
-  if (takes_clusters_of_four(config)) append_clusters(std::span(kClustersOfFour).first(2));
+  std::ranges::for_each(kClusters, append_in);
+  std::ranges::for_each(kLinesOfFour, append_in);
   return variants;
 }
 

@@ -80,15 +80,17 @@ double grain_of(const WgmmaTile& tile, const Stored& operand, int width) {
   return static_cast<double>(std::gcd<std::int64_t>(pitch, width));
 }
 
-/// Copy-engine cycles for a k-tile of an operand that `sharers` blocks share.
-double engine_cycles(const WgmmaTile& tile, const Stored& operand, int sharers, const WgmmaModel& model) {
+/// Copy-engine cycles for a k-tile of an operand that `sharers` blocks share. Boxes of a square are whole.
+double engine_cycles(const WgmmaTile& tile, const Stored& operand, int sharers, bool in_square,
+                     const WgmmaModel& model) {
   const int width = tile.swizzle_bytes;
   const double grain = grain_of(tile, operand, width);
   const double lines = (width - grain) / kLineBytes, sectors = std::max(0.0, 1 - grain / kSectorBytes);
   const double shared = 1 - 1.0 / sharers;
   const double row = model.row_cycles * (1 - model.row_saves * shared) +
                      (lines * model.line_cycles + sectors * model.sector_cycles) * (1 - model.edge_saves * shared);
-  const double rows = tile.k_major ? std::min<double>(tile.outer, static_cast<double>(operand.extent)) : tile.block_k;
+  const bool is_cut = tile.k_major && !in_square;
+  const double rows = is_cut ? std::min<double>(tile.outer, static_cast<double>(operand.extent)) : tile.rows();
   return rows * tile.slabs() * row;
 }
 
@@ -116,7 +118,7 @@ double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const SeenWorkload
   double engine = 0, narrow = 0;
   const auto add = [&](const WgmmaTile& tile, const Stored& operand, int sharers, int vec) {
     if (c.loads_by_threads(t, vec)) return;
-    engine += engine_cycles(tile, operand, sharers, model);
+    engine += engine_cycles(tile, operand, sharers, c.is_square(), model);
     if (p.batch == 1) narrow += narrow_cycles(tile, operand, sms, model);  // else products have lines of their own
   };
   add(c.a_tile(t), stored_a(p), c.cluster_n, t.vec_a);
@@ -308,15 +310,15 @@ std::vector<int> wgmma_splits(const WgmmaConfig& c, const SeenWorkload& problem,
   const std::int64_t clusters = std::min(of_one, kMany) * problem.batch;
   const std::int64_t tiles = std::max<std::int64_t>(clusters * c.cluster(), 1);  // an empty problem may be planned
   const std::int64_t k_tiles = ceil_of(std::max<std::int64_t>(problem.k, 1), c.block_k);
-  const std::int64_t room = std::int64_t{sms_of_clusters(device.sm_count, c.cluster())} * c.blocks_per_sm /
-                            tiles;  // splits that one wave holds
+  const std::int64_t sms = sms_of_clusters(device.sm_count, c.cluster());
+  const std::int64_t room = sms * c.blocks_per_sm / tiles;  // splits that one wave holds
   const std::int64_t most = std::clamp<std::int64_t>(std::min(room, k_tiles), 1, kMostSplits);
   std::vector<int> splits{static_cast<int>(most)};
   // Fewer parts with one k-tile more each, and so on, in growing steps.
   for (std::int64_t part = ceil_of(k_tiles, most); part <= k_tiles && splits.back() > 1;) {
     const int count = static_cast<int>(ceil_of(k_tiles, part));
     // Two SMs share their way to L2, so that a pair with two blocks ends later than a pair with one.
-    const bool is_uneven = 2 * count * tiles > device.sm_count && 10 * count * tiles < 9 * device.sm_count;
+    const bool is_uneven = 2 * count * tiles > sms && 10 * count * tiles < 9 * sms;
     if (count < splits.back() && !is_uneven) splits.push_back(count);
     part += std::max<std::int64_t>(part / 4, 1);
   }

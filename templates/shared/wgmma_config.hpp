@@ -95,7 +95,7 @@ struct WgmmaConfig {
   }
   constexpr int cluster() const { return cluster_m * cluster_n; }
   constexpr bool is_square() const { return cluster_m > 1 && cluster_n > 1; }
-  /// The blocks that copy into the stages of one of them: itself, and those that share its A or its B.
+  /// The number of blocks that copy into the stages of one of them: itself, and those that share its A or its B.
   constexpr int peers() const { return cluster_m + cluster_n - 1; }
   /// The part of a tile that one consumer computes.
   constexpr int consumer_m() const { return split_n || ping_pong ? block_m : block_m / consumers; }
@@ -387,11 +387,11 @@ constexpr bool has_legal_places(const WgmmaConfig& c, const GemmTraits& t) {
   return is_legal(c.a_tile(t), c.cluster_n, 0, t.vec_a) && is_legal(c.b_tile(t), c.cluster_m, c.gate_half(t), t.vec_b);
 }
 
-/// Tiles of a cluster reach no farther than config/max_size.hpp allows. A box of a square may lie outside its matrix.
+/// Boxes of a square may lie outside a matrix. RaggedLoad, for groups along k, knows clusters in one direction alone.
 constexpr bool is_legal_cluster(const WgmmaConfig& c, const GemmTraits& t) {
   if (c.cluster_m < 1 || c.cluster_n < 1 || c.cluster() > 4 || c.cluster() == 3) return false;
-  if (max_of(c.block_m * c.cluster_m, c.block_n * c.cluster_n) > 1024) return false;
-  return !c.is_square() || !(t.along_k || t.pointers);
+  const int extent = max_of(c.block_m * c.cluster_m, c.block_n * c.cluster_n);  // config/max_size.hpp
+  return extent <= 1024 && (!c.is_square() || !(t.along_k || t.pointers));
 }
 
 constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {

@@ -128,12 +128,20 @@ print(json.dumps({"results": rows}))
             files = [pathlib.Path(directory) / str(at) for at in range(3)]
             for file, part in zip(files, parts):
                 file.write_text(part)
-            joined = subprocess.run([ROOT / "tools/judge-records", "--join", *files], check=True, capture_output=True, text=True)
+            words = [ROOT / "tools/judge-records", "--join", *files]
+            joined = subprocess.run(words, check=True, capture_output=True, text=True)
+            files[0].write_text(parts[0].replace("seed 1", "seed 2", 1))
+            refused = subprocess.run(words, check=False, capture_output=True, text=True)
+        self.assertEqual(refused.returncode, 1)
+        self.assertIn("parts of several lists", refused.stderr)
         # one problem of each part and list fails
         self.assertIn("# drawn: 12 problems", joined.stdout)
         self.assertIn("# recorded: 4 problems", joined.stdout)
         lines = [line for line in joined.stdout.splitlines() if not line.startswith("#")]
         self.assertEqual(len(set(lines)), 16)
+
+    def test_a_part_beyond_the_last_is_refused(self):
+        self.assertIn("4/3 is not I/N", self.judge("--part", "4/3").stderr)
 
     def test_a_command_without_shipped_records_is_refused(self):
         done = self.judge(RECORDS="0")

@@ -306,7 +306,7 @@ MUTANTS = {
     "wgmma_group_loads_the_first_rows": (
         "wgmma_schedule.cuh", "return item.group.begin + item.m;", "return item.m;"),
     "wgmma_group_boxes_end_with_a": (
-        "wgmma_load.cuh", "kCutsBoxes = kTile.k_major && !kAnyRows;", "kCutsBoxes = kTile.k_major;"),
+        "wgmma_load.cuh", "kTile.k_major && !kAnyRows &&", "kTile.k_major &&"),
     "wgmma_group_stores_at_the_first_row": (
         "wgmma_sink.cuh", "2d_store(map_, x, product_.begin + y", "2d_store(map_, x, y"),
     "wgmma_group_stores_rows_of_the_next": (

@@ -63,6 +63,7 @@ TEST(Candidates, HaveClustersOfFourWhereRowsBeginInsideSectors) {
   for (const char* inside : {"800 1680 1688 nt f16", "800 936 1664 nn f16", "808 512 512 tn bf16"})
     EXPECT_GT(fours(inside, false), 300) << inside;
   EXPECT_EQ(fours("800 1680 1664 nt f16", false), 0) << "the copy engine copies these rows fast";
+  EXPECT_EQ(fours("801 1681 1665 nt f16", false), 0) << "rows of copies are whole lines";
   EXPECT_GT(fours("480 288 90560 nt bf16", true), 30) << "blocks that divide k read operands often";
 }
 

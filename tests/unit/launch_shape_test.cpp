@@ -75,6 +75,8 @@ TEST(LaunchShape, ClustersOfFourDoNotReachAllSms) {
   EXPECT_EQ(four.blocks(1, 1, 132), 4);
   EXPECT_EQ(four.blocks(65536, 8192, 132), 120) << "an H200 holds 30 of them at least";
   EXPECT_EQ(four.blocks(65536, 8192, 3), 4);
+  EXPECT_EQ(four.blocks(65536, 8192, 132, 1, 128), 120);
+  EXPECT_EQ(four.blocks(65536, 8192, 132, 1, 67), 64);
 }
 
 TEST(LaunchShape, ABlockForEachPartOfEachTile) {

@@ -64,6 +64,15 @@ TEST(MatrixMap, RowsThatWholeBoxesLeaveOverHaveAMapOfTheirOwn) {
   EXPECT_EQ(rest, a) << "it is of the same matrix";
 }
 
+TEST(MatrixMap, BoxesOfASquareAreWhole) {
+  const WgmmaConfig square{.block_n = 128, .cluster_m = 2, .cluster_n = 2}, line{.block_n = 128, .cluster_m = 4};
+  const auto maps = [](const WgmmaConfig& config) {
+    return matrix_maps(config, GemmTraits{.op_a = Op::n, .op_b = Op::t}).value();
+  };
+  EXPECT_TRUE(maps(line).cuts_a && maps(line).cuts_b);
+  EXPECT_FALSE(maps(square).cuts_a || maps(square).cuts_b);
+}
+
 TEST(MatrixMap, SmallOperandsArePrefetchedWhole) {
   const MatrixMaps maps = matrix_maps(WgmmaConfig{}, GemmTraits{.op_a = Op::n, .op_b = Op::n}).value();
   const auto bytes = [&](std::int64_t m, std::int64_t n, std::int64_t k, std::int64_t lda, std::int64_t blocks = 132) {

@@ -9,6 +9,7 @@ constexpr Epilogue kAll{.scale_a = Scaling::vector, .bias = Bias::per_column, .a
 
 constexpr WgmmaConfig kOneTile{.block_m = 64, .block_n = 80, .block_k = 64, .consumers = 1, .one_tile = true, .stages = 2};
 constexpr WgmmaConfig kPair{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .cluster_m = 2};
+constexpr WgmmaConfig kSquare{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .cluster_m = 2, .cluster_n = 2};
 constexpr WgmmaConfig kSplit{.block_m = 64, .block_n = 32, .block_k = 64, .consumers = 1, .one_tile = true, .stages = 3, .split_k = true};
 constexpr WgmmaConfig kSplitPair{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .one_tile = true, .stages = 3, .cluster_n = 2, .split_k = true};
 constexpr WgmmaConfig kLoads{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .loaders = 1};
@@ -36,6 +37,7 @@ const std::vector<GemmKernel>& batched_kernels() {
       kernel<kBf16, kPingPong, Widths{8, 1}, true>(),  // D by lanes, at any alignment
       kernel<kF16, kOneTile, Widths{8, 8}, false>(),
       kernel<kF16, kPair, Widths{8, 8}, true, Op::n>(),  // copies to both blocks of a cluster
+      kernel<kF16, kSquare, Widths{8, 8}, false>(),      // to two of the four of a cluster
       kernel<kBf16, kDown, Widths{8, 8}, false>(),       // transposed
       kernel<kF16, kSplit, Widths{8, 8}, true, Op::t, kAll>(),
       kernel<kF16, kSplitPair, Widths{8, 8}, false>(),

@@ -16,6 +16,7 @@ constexpr Epilogue kExtras{.scale_a = Scaling::vector, .bias = Bias::per_column,
 constexpr WgmmaConfig kAcross{.block_m = 128, .block_n = 64, .block_k = 64, .consumers = 2, .stages = 2};
 constexpr WgmmaConfig kBelow{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .cluster_m = 2};
 constexpr WgmmaConfig kBeside{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .cluster_n = 2};
+constexpr WgmmaConfig kSquare{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .cluster_m = 2, .cluster_n = 2};
 // clang-format on
 
 template <KernelTypes kTypes, auto kConfig, Widths kWidths, bool kReadsC, Op kOpB = Op::t, Epilogue kEpilogue = kNone>
@@ -56,6 +57,7 @@ const std::vector<GemmKernel>& grouped_kernels() {
       kernel<kBf16, kPingPong, Widths{8, 1}, true>(),     // D by lanes, at any alignment
       kernel<kF16, kBelow, Widths{8, 8}, true, Op::n>(),  // blocks of a cluster share B
       kernel<kF16, kBeside, Widths{8, 8}, false>(),       // and A
+      kernel<kF16, kSquare, Widths{8, 8}, true>(),        // and both
       kernel<kBf16, kDown, Widths{8, 8}, false>(),        // transposed
       kernel<kF16ToF32, kBulk, Widths{8, 4}, true>(),     // by the copy engine, from 32 bits
       kernel<kS8, kBytes, Widths{16, 16}, false>(),       // right from registers
