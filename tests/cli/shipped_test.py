@@ -122,26 +122,26 @@ print(json.dumps({"results": rows}))
         self.assertIn("# drawn: 14 problems, geometric means 0.900, 0.990, 1.100; lowest share 0.900\n", said)
         self.assertIn("# recorded: 6 problems, geometric means 0.900, 0.990, 1.100; lowest share 0.900\n", said)
 
-    def test_parts_are_joined_to_the_whole_list(self):
-        parts = [self.judge("--part", f"{part}/3").stdout for part in (1, 2, 3)]
+    def test_shards_are_joined_to_the_whole_list(self):
+        shards = [self.judge("--shard", f"{shard}/3").stdout for shard in range(3)]
         with tempfile.TemporaryDirectory() as directory:
             files = [pathlib.Path(directory) / str(at) for at in range(3)]
-            for file, part in zip(files, parts):
-                file.write_text(part)
+            for file, shard in zip(files, shards):
+                file.write_text(shard)
             words = [ROOT / "tools/judge-records", "--join", *files]
             joined = subprocess.run(words, check=True, capture_output=True, text=True)
-            files[0].write_text(parts[0].replace("seed 1", "seed 2", 1))
+            files[0].write_text(shards[0].replace("seed 1", "seed 2", 1))
             refused = subprocess.run(words, check=False, capture_output=True, text=True)
         self.assertEqual(refused.returncode, 1)
-        self.assertIn("parts of several lists", refused.stderr)
-        # one problem of each part and list fails
+        self.assertIn("shards of several lists", refused.stderr)
+        # one problem of each shard and list fails
         self.assertIn("# drawn: 12 problems", joined.stdout)
         self.assertIn("# recorded: 4 problems", joined.stdout)
         lines = [line for line in joined.stdout.splitlines() if not line.startswith("#")]
         self.assertEqual(len(set(lines)), 16)
 
-    def test_a_part_beyond_the_last_is_refused(self):
-        self.assertIn("4/3 is not I/N", self.judge("--part", "4/3").stderr)
+    def test_a_shard_beyond_the_last_is_refused(self):
+        self.assertIn("3/3 is not i/n", self.judge("--shard", "3/3").stderr)
 
     def test_a_command_without_shipped_records_is_refused(self):
         done = self.judge(RECORDS="0")

@@ -70,7 +70,7 @@ constexpr WgmmaConfig kOneTile{.block_m = 64, .block_n = 64, .block_k = 64, .con
 constexpr WgmmaConfig kBesideEachOther{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 2, .split_n = true, .stages = 2};
 constexpr WgmmaConfig kOneTileBelow{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .one_tile = true, .stages = 2, .cluster_m = 2};
 constexpr WgmmaConfig kBelow{.block_m = 64, .block_n = 32, .block_k = 64, .consumers = 1, .stages = 2, .cluster_m = 2};
-constexpr WgmmaConfig kFour{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .cluster_m = 2, .cluster_n = 2};
+constexpr WgmmaConfig kSquare{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .cluster_m = 2, .cluster_n = 2};
 constexpr WgmmaConfig kManyRows{.block_m = 72, .block_n = 128, .block_k = 64, .consumers = 2, .split_n = true, .stages = 2, .transposed = true};
 constexpr WgmmaConfig kFewRows{.block_m = 24, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .transposed = true};
 constexpr WgmmaConfig kSplit{.block_m = 64, .block_n = 32, .block_k = 64, .consumers = 1, .one_tile = true, .stages = 3, .split_k = true};
@@ -109,8 +109,8 @@ const GemmKernel kKernels[] = {
     kernel<kWide, kOneTileBelow>(),
     kernel<kOuterMajor, kBelow>(),
     kernel<kWide, kBeside>(),
-    kernel<kOuterMajor, kFour>(),
-    kernel<kKMajor, kFour>(),
+    kernel<kOuterMajor, kSquare>(),
+    kernel<kKMajor, kSquare>(),
     kernel<kReadsC, kManyRows>(),
     kernel<kKMajor, kFewRows>(),
     kernel<kWide, kFewRows>(),
