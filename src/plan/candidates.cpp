@@ -241,11 +241,6 @@ bool pays_for_cluster(const KernelConfig& config, const Workload& problem) {
   return !has_whole_sectors(problem, Operand::a, launch) || !has_whole_sectors(problem, Operand::b, launch);
 }
 
-bool may_run_unchecked(const KernelConfig& config) {
-  const auto* wgmma = std::get_if<WgmmaConfig>(&config);
-  return wgmma == nullptr || !wgmma->is_square();
-}
-
 std::vector<KernelConfig> menus(const GemmTraits& traits) {
   std::vector<KernelConfig> configs;
   for_each_family([&](auto family) { append_menu(family, traits, configs); });

@@ -11,9 +11,6 @@ namespace hotgemm {
 /// False for a cluster of four that gains nothing on `problem`: it pays where rows begin within a sector, since each
 /// block copies fewer of them, and where blocks divide k, which read operands often.
 bool pays_for_cluster(const KernelConfig& config, const Workload& problem);
-/// False for a config that only the tuner picks, because it checks what the kernel computes: a square of four blocks
-/// has not run on a GPU since its boxes are whole.
-bool may_run_unchecked(const KernelConfig& config);
 
 /// The menus of all families for `traits`: all configs to try, whether or not an architecture can run them.
 std::vector<KernelConfig> menus(const GemmTraits& traits);

@@ -176,7 +176,7 @@ std::vector<Choice> from_neighbours(const Workload& like, const Workload& proble
     const TuningRecord& record = neighbour.found.record;
     if (std::ranges::any_of(choices, [&](const Choice& c) { return c.config == record.config; })) continue;
     if (problem.groups != 0 && !suits_groups(record.config, problem, device)) continue;
-    if (!may_run_unchecked(record.config) || !pays_for_cluster(record.config, problem)) continue;
+    if (!pays_for_cluster(record.config, problem)) continue;
     if (!holds_for(record, problem, problem_us, device)) continue;
     LaunchConfig launch = with_repacks(record.launch, record.config, problem);
     launch.splits = default_launch(record.config, problem, device).splits;  // other sizes, other parts

@@ -116,12 +116,13 @@ constexpr WgmmaTiles kWgmmaAnchors[] = {
     {Schedule::one_tile,         1,  64,  16,  16, 16},
     {Schedule::one_tile,         1,  64,  32,  64, 32},
     {Schedule::one_tile,         2, 128,  64, 128, 16},
-    {Schedule::one_tile_split_n, 2,  64, 128, 128, 64},
+    {Schedule::one_tile_split_n, 2,  64,  64, 128, 64},
     {Schedule::cooperative,      1,  64,  16,  32, 16},
     {Schedule::cooperative,      1,  64,  64, 256, 64},
     {Schedule::cooperative,      2, 128,  64, 256, 32},
     {Schedule::cooperative,      2, 256,  64, 128, 64},
     {Schedule::cooperative,      2, 256, 192, 192, 64},
+    {Schedule::cooperative,      3, 192,  96, 160, 64},
     {Schedule::split_n,          2, 192, 128, 192, 64},
     {Schedule::ping_pong,        2,  64, 128, 256, 64},
     {Schedule::ping_pong,        2, 128,  64, 192, 64},
@@ -129,6 +130,7 @@ constexpr WgmmaTiles kWgmmaAnchors[] = {
     {Schedule::cooperative,      1,  64,  48,  96, 16, true},
     {Schedule::one_tile,         1,  64,  48,  96, 16, true},
     {Schedule::one_tile,         2, 128,  48,  96, 16, true},
+    {Schedule::cooperative,      2, 128, 112, 208, 32, true},
     {Schedule::ping_pong,        2, 128, 144, 160, 16, true},
 };
 constexpr WgmmaTiles kThreadAnchors[] = {
@@ -148,6 +150,7 @@ constexpr WgmmaTiles kSplitAnchors[] = {
     {Schedule::cooperative,      1,  64,  64, 256, 64},
     {Schedule::cooperative,      2, 128, 128, 256, 64},
     {Schedule::cooperative,      2, 256, 128, 128, 64},
+    {Schedule::cooperative,      3, 192,  96, 160, 64},
 };
 /// Anchors whose blocks share an SM or an operand.
 constexpr WgmmaSharingTiles kSharingAnchors[] = {
@@ -234,17 +237,17 @@ bool is_deep_enough(const WgmmaConfig& c, const GemmTraits& traits) {
 struct Cluster {
   int m, n;
 };
-constexpr Cluster kClusters[] = {{1, 1}, {2, 1}, {1, 2}};
-/// For problems of pays_for_cluster (candidates.hpp). Squares are no variants of anchors: see may_run_unchecked.
-constexpr Cluster kLinesOfFour[] = {{4, 1}, {1, 4}}, kSquares[] = {{2, 2}};
+/// Clusters of four are for problems of pays_for_cluster (candidates.hpp).
+constexpr Cluster kClusters[] = {{1, 1}, {2, 1}, {1, 2}, {4, 1}, {1, 4}, {2, 2}};
+constexpr std::size_t kSmallClusters = 3;
 
 bool takes_clusters_of_four(const WgmmaConfig& c) { return c.block_m * c.block_n >= 64 * 64 && c.blocks_per_sm == 1; }
 
-void append_clusters(WgmmaConfig config, std::span<const Cluster> clusters, const GemmTraits& traits,
-                     std::vector<WgmmaConfig>& menu) {
-  for (const auto& [cluster_m, cluster_n] : clusters) {
-    config.cluster_m = cluster_m;
-    config.cluster_n = cluster_n;
+void append_clusters(WgmmaConfig config, bool is_deepest, const GemmTraits& traits, std::vector<WgmmaConfig>& menu) {
+  const bool takes_all = is_deepest && takes_clusters_of_four(config);
+  for (const auto& [m, n] : std::span(kClusters).first(takes_all ? std::size(kClusters) : kSmallClusters)) {
+    config.cluster_m = m;
+    config.cluster_n = n;
     if (is_legal(config, traits, hopper())) menu.push_back(config);
   }
 }
@@ -262,11 +265,7 @@ void append_pipelines(const WgmmaConfig& base, const GemmTraits& traits, std::ve
         if (config.split_k && stages != most) continue;                                 // D has no buffers there
         if (config.transposed && config.blocks_per_sm > 1 && stages != most) continue;  // to keep the menu short
         config.stages = stages;
-        if (!is_deep_enough(config, traits)) continue;
-        append_clusters(config, kClusters, traits, menu);
-        if (stages != most || !takes_clusters_of_four(config)) continue;
-        append_clusters(config, kLinesOfFour, traits, menu);
-        append_clusters(config, kSquares, traits, menu);
+        if (is_deep_enough(config, traits)) append_clusters(config, stages == most, traits, menu);
       }
     }
   }
@@ -436,14 +435,12 @@ std::vector<WgmmaConfig> wgmma_variants(const WgmmaConfig& config, const GemmTra
   WgmmaConfig variant = config;
   if (!config.promote) variant.block_k = config.block_k == long_k ? short_k : long_k;
   append(variant);
-  const auto append_in = [&](const Cluster& cluster) {
+  for (const auto& [m, n] : kClusters) {
     variant = config;
-    variant.cluster_m = cluster.m;
-    variant.cluster_n = cluster.n;
+    variant.cluster_m = m;
+    variant.cluster_n = n;
     append(variant);
-  };
-  std::ranges::for_each(kClusters, append_in);
-  std::ranges::for_each(kLinesOfFour, append_in);
+  }
   return variants;
 }
 
