@@ -184,7 +184,7 @@ struct Workload : Problem {
   friend bool operator==(const Workload&, const Workload&) = default;
 };
 
-/// The end of the bucket of m that contains `m`. The ends are 1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, and then four
+/// The end of the bucket of m that contains `m`. The ends are 1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, and then eight
 /// for each doubling. The last one is 2147482623 = 2^31 - 1025, the largest size.
 std::int64_t class_m(std::int64_t m);
 

@@ -43,11 +43,12 @@ Workload::Workload(const Problem& problem, const Hints& known_hints)
 
 std::int64_t class_m(std::int64_t m) {
   constexpr std::int64_t kAllPowers = 16, kTwoBuckets = 128;  // up to each: one or two buckets between powers of two
+  constexpr std::int64_t kBuckets = 8;                        // and above
   if (m <= 1) return 1;
   if (m >= kMaxSize) return kMaxSize;
   // The step comes from m - 1, so that a power of two is the end of a bucket.
   const auto below = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(m - 1)));
-  const std::int64_t step = m <= kAllPowers ? below : m <= kTwoBuckets ? below / 2 : below / 4;
+  const std::int64_t step = m <= kAllPowers ? below : m <= kTwoBuckets ? below / 2 : below / kBuckets;
   return std::min((m + step - 1) & -step, kMaxSize);  // the last bucket ends at the largest size
 }
 

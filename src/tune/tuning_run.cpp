@@ -397,9 +397,9 @@ SearchObserver Run::search_observer(int gpu, const TuningJob& job, std::vector<R
   return {.rejected =
               [this, gpu, &job, &rejections](const Candidate& c) {
                 rejections.push_back({to_string(c.config), std::string(to_string(c.stage)), c.reason});
-                tell(observer_.rejected, gpu, job.problem(), c);
+                tell(observer_.rejected, gpu, job.measured(), c);
               },
-          .sampled = [this, gpu, &job](const Sample& s) { tell(observer_.sampled, gpu, job.problem(), s); },
+          .sampled = [this, gpu, &job](const Sample& s) { tell(observer_.sampled, gpu, job.measured(), s); },
           .led = [this, gpu, &job](const RaceLeader& s) { tell(observer_.led, gpu, job.problem(), s); },
           .is_cancelled = [this] { return is_cancelled(); }};
 }

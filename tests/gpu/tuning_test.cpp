@@ -19,7 +19,7 @@ class Tuning : public GpuTest {
   TemporaryDirectory cache_;
 };
 
-TEST_F(Tuning, AThousandRandomMTuneAtMostFortyTimes) {
+TEST_F(Tuning, AThousandRandomMTuneAtMostSixtyTimes) {
   constexpr std::int64_t kLargestM = 8192;
   const int calls = small_run() ? 20 : 1000;
   Context context(quick_options());
@@ -40,7 +40,7 @@ TEST_F(Tuning, AThousandRandomMTuneAtMostFortyTimes) {
     if (!mistake.empty() && wrong++ < 5) ADD_FAILURE() << to_string(problem) << ": " << mistake;
   }
   EXPECT_EQ(wrong, 0);
-  EXPECT_LE(context.stats().tuned, 40u);
+  EXPECT_LE(context.stats().tuned, 60u);
   EXPECT_EQ(context.stats().tuned, context.stats().plans) << "some classes could not be tuned";
   RecordProperty("tuned", static_cast<int>(context.stats().tuned));
   std::printf("%d calls tuned %d times\n", calls, static_cast<int>(context.stats().tuned));

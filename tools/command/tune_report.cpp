@@ -82,6 +82,7 @@ Json to_json(const ProblemResult& r) {
             {"launch", r.record ? to_string(r.record->launch) : ""},
             {"origin", to_string(r.status)}};
   if (r.record) {
+    json["measured_m"] = r.record->problem.m;
     json["median_us"] = r.record->timing.median_us;
     json["tflops"] = tflops_of(*r.record);
     json["ratio"] = number_json(r.ratio);
@@ -142,11 +143,17 @@ std::string of_cublas(const ProblemResult& r) {
   return number(cublas.version.empty() ? r.ratio : best_known_ratio(cublas), 3);
 }
 
+/// The problem, and the m that was measured for it: the largest of its class.
+std::string measured_label(const ProblemResult& r) {
+  const bool is_another = r.record && r.record->problem.m != r.problem.m;
+  return label(r.problem) + (is_another ? fmt::format(", as m = {}", r.record->problem.m) : "");
+}
+
 std::vector<std::string> result_row(const ProblemResult& r, bool with_energy) {
   const bool is_measured = r.record && r.status != TuneStatus::recorded;
   std::vector<std::string> row{label(r.problem), "failed", "-", "-", "-"};
   if (r.record) {
-    row = {label(r.problem), to_string(r.record->config), to_string(r.record->launch),
+    row = {measured_label(r), to_string(r.record->config), to_string(r.record->launch),
            number(r.record->timing.median_us, 1), number(tflops_of(*r.record), 1)};
   }
   if (with_energy) {
