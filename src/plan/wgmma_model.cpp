@@ -41,12 +41,14 @@ Waves waves_of(const WgmmaConfig& c, const SeenWorkload& p, const DeviceInfo& de
 }
 
 /// Tensor-core cycles for a k-tile. An instruction reads both operands from shared memory. For a narrow instruction
-/// these reads are the limit: measured rates fall below n = 64.
+/// these reads are the limit: measured rates fall below n = 64. Power binds less where products wait for promotions.
 double tensor_cycles(const WgmmaConfig& c, const GemmTraits& t, const WgmmaModel& model) {
   const double n = c.instruction_n();
   const double instructions = c.block_m * c.block_n / (kWgmmaM * n) * c.b_tile(t).k_steps();
   const double read = (kWgmmaM + n) * kWgmmaKBytes;
-  return instructions * std::max(n / 2 / model.sustained, read / model.shared_bytes);
+  constexpr double kPromoted = 0.97;
+  const double share = c.promote ? kPromoted : model.sustained;
+  return instructions * std::max(n / 2 / share, read / model.shared_bytes);
 }
 
 /// Cycles of the tensor cores for a k-tile in which products wait for rows that lanes load. Products of another
@@ -188,25 +190,40 @@ double crossing_share(const WgmmaConfig& c, const GemmTraits& t, const Epilogue&
   return 1 - static_cast<double>(std::gcd(width, std::int64_t{kLineBytes})) / kLineBytes;
 }
 
+/// Cycles in which `warpgroups` together store, or load, the elements of `matrices` matrices for a tile.
+double moved_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue, double matrices,
+                    double warpgroups, const WgmmaModel& model) {
+  const double bytes = static_cast<double>(c.block_m) * epilogue.columns_of_d(c.block_n) * size_bytes(t.element_d);
+  const double rate = !c.has_aligned_d(t)
+                          ? model.narrow_store_bytes
+                          : model.store_bytes / (1 + model.crossing_store * crossing_share(c, t, epilogue));
+  return matrices * bytes / (rate * (warpgroups < 2 ? model.lone_store : 1));
+}
+
 /// Cycles from the last product of a tile to its last store, by `warpgroups` together. A warp that copies matrices does
 /// so piece by piece, and waits for each copy.
 double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue, double warpgroups,
                        const WgmmaModel& model) {
   const EpilogueWork work = epilogue_work(epilogue);
   const double columns = epilogue.columns_of_d(c.block_n), elements = c.block_m * columns;
-  const double bytes = elements * size_bytes(t.element_d) * (1 + (t.reads_c ? 1 : 0) + work.matrices);
   const double share = std::min(1.0, warpgroups / 2);
   const double slots =
       model.fused_slots * share * (share < 1 ? model.lone_slots : 1) * (c.transposed ? model.transposed_slots : 1);
   const double copies = c.copies_matrices(with_epilogue(t, epilogue)) ? work.matrices_read : 0;
   const double pieces =
       static_cast<double>(c.consumer_m()) / kWgmmaM * ceil_div(epilogue.columns_of_d(c.consumer_n()), c.store_cols(t));
-  const double rate = !c.has_aligned_d(t)
-                          ? model.narrow_store_bytes
-                          : model.store_bytes / (1 + model.crossing_store * crossing_share(c, t, epilogue));
   const double exchanged = c.exchanges_sums(t) ? static_cast<double>(c.block_m) * c.block_n : 0;
-  return bytes / (rate * share) + exchanged / (model.exchanged_sums * share) + elements * work.instructions / slots +
+  return moved_cycles(c, t, epilogue, 1 + (t.reads_c ? 1 : 0) + work.matrices, warpgroups, model) +
+         exchanged / (model.exchanged_sums * share) + elements * work.instructions / slots +
          copies * pieces * model.matrix_cycles + model.epilogue_cycles + (c.transposed ? model.exchange_cycles : 0);
+}
+
+/// The cycles of the stores of a tile that the copy engine makes while the block multiplies its next tile: those of the
+/// pieces that have buffers of their own.
+double hidden_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue, const WgmmaModel& model) {
+  if (c.one_tile || c.split_k || !c.has_aligned_d(t)) return 0;
+  const double share = std::min(1.0, static_cast<double>(c.store_buffers(t)) / c.store_pieces(t));
+  return share * moved_cycles(c, t, epilogue, 1, c.readers(), model);
 }
 
 /// Bytes of a row of A, and of a column of B, of all products of a batch.
@@ -249,7 +266,10 @@ double wgmma_compute_us(const WgmmaConfig& c, const SeenWorkload& problem, const
     const double blocks =
         c.one_tile || c.split_k ? waves.busiest / waves.concurrent : 1;  // blocks that run one after another
     const double gap = model.tile_cycles / waves.concurrent;
-    cycles = blocks * start + (blocks - 1) * model.turnover_cycles + waves.busiest * (products + store + gap) - gap;
+    const double hidden = hidden_cycles(c, traits, epilogue, model) / waves.concurrent;
+    const double tile = std::max(products + store - hidden, store) + gap;
+    cycles = blocks * start + (blocks - 1) * model.turnover_cycles + waves.busiest * tile - gap +
+             hidden * waves.concurrent;  // nothing hides the stores of the last tiles
   }
   return cycles / device.clock_mhz;
 }
@@ -271,14 +291,12 @@ double wgmma_repeated_us(const WgmmaConfig& c, const SeenWorkload& problem, cons
   const auto [of_a, of_b] = readings_of(c, problem);
   const auto m = static_cast<double>(problem.m), n = static_cast<double>(problem.n);
   const double repeated = (m * (of_a - 1) + n * (of_b - 1)) * row_bytes(problem);
-  const bool drifts = c.cluster() == 1 && of_a * of_b > 1;
-  const double lost = drifts ? (m + n) * row_bytes(problem) * missed_share(problem, device) : 0;
-  return (repeated / model.repeated_bytes + lost / model.drift_bytes) / device.clock_mhz;
+  return repeated / (c.cluster() == 1 ? model.merged_bytes : model.repeated_bytes) / device.clock_mhz;
 }
 
 double wgmma_unmerged_us(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device,
                          const WgmmaModel& model) {
-  if (!c.split_k) return 0;
+  if (!c.split_k || c.cluster() == 1) return 0;
   const GemmTraits& traits = problem.traits;
   const auto [of_a, of_b] = readings_of(c, problem);
   const auto cost = [&](const WgmmaTile& tile, const Stored& operand) {

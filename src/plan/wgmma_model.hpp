@@ -14,39 +14,40 @@ namespace hotgemm {
 /// The constants of the model, fitted to an H200 and an H100. tools/fit-model fits them to traces. Rates are per SM and
 /// clock unless the comment says otherwise. docs/kernels/wgmma.md tells where the figures come from.
 struct WgmmaModel {
-  double sustained = 0.97;  ///< share of the nominal tensor-core rate that the power limit leaves on random data
+  double sustained = 0.85;  ///< share of the nominal tensor-core rate that the power limit leaves on random data
   double shared_bytes = 128;
-  double write_share = 0.68;       ///< cost of a byte that a copy writes to shared memory, relative to a byte read
-  double row_cycles = 1.6;         ///< time of the copy engine for a row of a box
-  double line_cycles = 0.5;        ///< extra time for a row that crosses into another line
-  double sector_cycles = 5;        ///< extra time for a row that begins inside a sector
-  double l2_total_bytes = 9000;    ///< for all SMs together: L2 merges requests of neighbours for the same data
+  double write_share = 0.41;       ///< cost of a byte that a copy writes to shared memory, relative to a byte read
+  double row_cycles = 1.7;         ///< time of the copy engine for a row of a box
+  double line_cycles = 0.55;       ///< extra time for a row that crosses into another line
+  double sector_cycles = 2.9;      ///< extra time for a row that begins inside a sector
+  double l2_total_bytes = 9400;    ///< for all SMs together: L2 merges requests of neighbours for the same data
   double narrow_rows = 20.5;       ///< rows in a clock, for all SMs together, of operands narrower than a line
-  double latency_cycles = 1400;    ///< from the issue of a copy to its data, from DRAM
-  double held_stages = 0.81;       ///< stages that are being read, so that no copy into them is in flight
-  double wait_cycles = 18;         ///< waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
+  double latency_cycles = 1530;    ///< from the issue of a copy to its data, from DRAM
+  double held_stages = 0.98;       ///< stages that are being read, so that no copy into them is in flight
+  double wait_cycles = 11;         ///< waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
   double loaded_step_cycles = 58;  ///< for a k-step whose rows lanes load, if no other warpgroup multiplies meanwhile
-  double one_tile_cycles = 310;    ///< least time for a k-tile whose copies the multiplying warps issue: this, and
-  double one_tile_slab_cycles = 160;  ///< this for each 128 bytes of k, which take a copy of each operand
-  double odd_loads = 5.7;             ///< cycles of the load-store units for 128 bytes of odd rows that threads move
-  double even_loads = 3.9;            ///< the same for rows at multiples of 4 bytes
-  double thread_cycles = 780;         ///< from the loads of a k-tile by threads to its stores
-  double unbound_share = 0.03;        ///< share of all units' time added to the slowest unit's: contention, power
-  double block_cycles = 190;          ///< start of a block, in addition to its first copies
-  double producer_cycles = 170;       ///< the same, in addition, if another warp copies than those that multiply
-  double loader_cycles = 500;         ///< the same for a block whose threads load
-  double turnover_cycles = 1500;      ///< from the end of a block to the start of the next one on its SM
-  double tile_cycles = 300;           ///< from one tile to the next, until all consumers have changed over
-  double row_saves = 0.6;             ///< share of a row copied for a neighbour too that the copy engine saves
-  double edge_saves = 0.95;           ///< the same of the extra time for rows that cross lines or begin inside sectors
-  double cluster_saves = 0.65;        ///< share of the bytes copied for a neighbour too that L2 saves
-  double cluster_cycles = 1100;       ///< blocks of a cluster wait for each other at their start
-  double cluster_k_cycles = 16;       ///< for a k-tile: the blocks of a cluster tell each other that a stage is free
-  double cluster_share = 0.01;        ///< share of its time that a k-tile takes longer in a cluster of two blocks
-  double large_cluster_share = 0.09;  ///< the same in a larger cluster
-  double store_bytes = 30;            ///< rate of storing D and loading C, by two warpgroups
+  double one_tile_cycles = 390;    ///< least time for a k-tile whose copies the multiplying warps issue: this, and
+  double one_tile_slab_cycles = 120;   ///< this for each 128 bytes of k, which take a copy of each operand
+  double odd_loads = 5.7;              ///< cycles of the load-store units for 128 bytes of odd rows that threads move
+  double even_loads = 3.9;             ///< the same for rows at multiples of 4 bytes
+  double thread_cycles = 780;          ///< from the loads of a k-tile by threads to its stores
+  double unbound_share = 0.043;        ///< share of all units' time added to the slowest unit's: contention, power
+  double block_cycles = 190;           ///< start of a block, in addition to its first copies
+  double producer_cycles = 140;        ///< the same, in addition, if another warp copies than those that multiply
+  double loader_cycles = 500;          ///< the same for a block whose threads load
+  double turnover_cycles = 1500;       ///< from the end of a block to the start of the next one on its SM
+  double tile_cycles = 260;            ///< from one tile to the next, until all consumers have changed over
+  double row_saves = 0.91;             ///< share of a row copied for a neighbour too that the copy engine saves
+  double edge_saves = 1;               ///< the same of the extra time for rows that cross lines or begin inside sectors
+  double cluster_saves = 0.65;         ///< share of the bytes copied for a neighbour too that L2 saves
+  double cluster_cycles = 1000;        ///< blocks of a cluster wait for each other at their start
+  double cluster_k_cycles = 15;        ///< for a k-tile: the blocks of a cluster tell each other that a stage is free
+  double cluster_share = 0.01;         ///< share of its time that a k-tile takes longer in a cluster of two blocks
+  double large_cluster_share = 0.023;  ///< the same in a larger cluster
+  double store_bytes = 30;             ///< rate of storing D and loading C, by two warpgroups
+  double lone_store = 0.43;            ///< the rate of one warpgroup, as a share of that
   double narrow_store_bytes = 24;  ///< the same, if rows of D are not at multiples of 16 bytes, so that threads store
-  double crossing_store = 0.8;     ///< extra cost of storing a row that crosses into another line, in rows that do not
+  double crossing_store = 0.5;     ///< extra cost of storing a row that crosses into another line, in rows that do not
   double strip_ends = 2.1;         ///< cost for DRAM of both ends of a row that is stored in one go, in 128 bytes
   double epilogue_cycles = 80;     ///< from the last product to the first store
   double exchange_cycles = 400;    ///< the same, in addition, if the warps of a consumer exchange elements
@@ -58,13 +59,13 @@ struct WgmmaModel {
 
   // The sum of the parts of a divided k (templates/wgmma_split.cuh).
   double slot_bytes = 20;        ///< rate of writing a slot, and of reading as much
-  double arrive_cycles = 2800;   ///< from the last store of a slot to the first load of another block
+  double arrive_cycles = 2660;   ///< from the last store of a slot to the first load of another block
   double repeated_bytes = 9000;  ///< rate of reading operands again, for all SMs together
-  double drift_bytes = 6500;     ///< the same for operands beyond L2, in addition, if no clusters keep blocks together
-  double beyond_bytes = 830;     ///< the same for boxes beyond an edge of an operand that lies along m or n
+  double merged_bytes = 29000;   ///< the same without clusters, where neighbouring blocks read the same rows at once
+  double beyond_bytes = 460;     ///< the same for boxes beyond an edge of an operand that lies along m or n
   double unmerged_bytes = 3900;  ///< rate of L2 for all SMs together, if it merges no requests of neighbours
-  double crossing_cost = 6.3;    ///< extra cost of a row that crosses into another line, if L2 merges nothing, in rows
-  double unmerged_share = 0.23;  ///< share of its excess over the expected time that is lost in the mean
+  double crossing_cost = 5;      ///< extra cost of a row that crosses into another line, if L2 merges nothing, in rows
+  double unmerged_share = 0.2;   ///< share of its excess over the expected time that is lost in the mean
 };
 
 /// A constant by its name. To add one, add a member to WgmmaModel and a row here.
@@ -104,6 +105,7 @@ inline constexpr WgmmaConstant kWgmmaConstants[] = {
     {"cluster_share", &WgmmaModel::cluster_share},
     {"large_cluster_share", &WgmmaModel::large_cluster_share},
     {"store_bytes", &WgmmaModel::store_bytes},
+    {"lone_store", &WgmmaModel::lone_store},
     {"narrow_store_bytes", &WgmmaModel::narrow_store_bytes},
     {"crossing_store", &WgmmaModel::crossing_store},
     {"strip_ends", &WgmmaModel::strip_ends},
@@ -117,7 +119,7 @@ inline constexpr WgmmaConstant kWgmmaConstants[] = {
     {"slot_bytes", &WgmmaModel::slot_bytes},
     {"arrive_cycles", &WgmmaModel::arrive_cycles},
     {"repeated_bytes", &WgmmaModel::repeated_bytes},
-    {"drift_bytes", &WgmmaModel::drift_bytes},
+    {"merged_bytes", &WgmmaModel::merged_bytes},
     {"beyond_bytes", &WgmmaModel::beyond_bytes},
     {"unmerged_bytes", &WgmmaModel::unmerged_bytes},
     {"crossing_cost", &WgmmaModel::crossing_cost},

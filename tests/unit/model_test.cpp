@@ -175,7 +175,8 @@ TEST(Model, ALongKIsDividedAmongPairsOfBlocks) {
         choose(Workload({.m = m, .n = n, .k = k, .op_a = op_a, .op_b = op_b}), "sm_90a", database, {}).front().config);
   };
   EXPECT_THAT(pick(64, 960, 124352, Op::t, Op::n), testing::EndsWith("_cm1_cn2_b1_sk1"));
-  EXPECT_EQ(pick(672, 576, 126656, Op::t, Op::t), "wgmma_m128_n192_k64_c2_sn0_pp0_o0_s5_cm2_cn1_b1_sk1");
+  EXPECT_THAT(pick(672, 576, 126656, Op::t, Op::t), testing::HasSubstr("_n192_"));
+  EXPECT_THAT(pick(672, 576, 126656, Op::t, Op::t), testing::EndsWith("_cm2_cn1_b1_sk1"));
   EXPECT_THAT(pick(992, 928, 112384, Op::n, Op::t), testing::EndsWith("_s4_cm2_cn1_b1_sk1"));
 }
 
