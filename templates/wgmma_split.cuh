@@ -29,9 +29,10 @@
 
 namespace hotgemm {
 
-/// The parts of k of a tile are the items of neighbouring blocks, or clusters, product by product. Each block has one
-/// item. The blocks of a cluster have the same part of neighbouring tiles. The grid has the same number of blocks for
-/// each tile.
+/// Each block has one item: a tile, and a part of its k. The blocks of a cluster have the same part of neighbouring
+/// tiles, and neighbouring clusters the parts of the same tiles, product by product. Without clusters neighbouring
+/// blocks have the same part of neighbouring tiles too: they read the same rows at the same time, for which L2 answers
+/// once. The grid has the same number of blocks for each tile.
 template <WgmmaConfig kConfig, bool kBatched>
 class SplitTiles {
  public:
@@ -52,7 +53,12 @@ class SplitTiles {
     const u32 groups_m = groups(args_.m, kConfig.block_m * kConfig.cluster_m);
     const u32 groups_n = groups(args_.n, kConfig.block_n * kConfig.cluster_n);
     const u32 splits = ptx::grid_size() / (groups_m * groups_n * products_ * kCluster);
-    const u32 group = ptx::block_index() / kCluster / splits, split = ptx::block_index() / kCluster % splits;
+    u32 group = ptx::block_index() / kCluster / splits, split = ptx::block_index() / kCluster % splits;
+    if constexpr (kCluster == 1) {
+      const u32 all = groups_m * groups_n * products_;
+      group = ptx::block_index() % all;
+      split = ptx::block_index() / all;
+    }
     const u32 product = kBatched ? group / (groups_m * groups_n) : 0;
     const TileCoord at = tile_at(group - product * (groups_m * groups_n), groups_m, groups_n,
                                  static_cast<u32>(args_.raster_width), args_.raster_along_n != 0);

@@ -753,6 +753,8 @@ MUTANTS = {
         "wgmma_split.cuh", ".tile = group * kCluster + rank_,", ".tile = group * kCluster,"),
     "wgmma_split_cluster_has_two_parts": (
         "wgmma_split.cuh", "split = ptx::block_index() / kCluster % splits;", "split = ptx::block_index() % splits;"),
+    "wgmma_split_block_alone_has_another_tile": (
+        "wgmma_split.cuh", "group = ptx::block_index() % all;", "group = ptx::block_index() / splits;"),
     "wgmma_split_unit_of_another_owner": ("wgmma_split.cuh", "if (unit < count) store_unit(", "if (unit <= count) store_unit("),
     "wgmma_split_units_taken_twice": (
         "wgmma_split.cuh", "static_cast<u64>(u * kWarps) * Slots::kUnitBytes", "static_cast<u64>(u) * Slots::kUnitBytes"),
