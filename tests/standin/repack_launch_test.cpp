@@ -90,7 +90,7 @@ TEST_F(RepackLaunchTest, CopiesNothingThatIsNotRead) {
 }
 
 TEST_F(RepackLaunchTest, SmallerProblemsOfTheClassFitTheWorkspace) {
-  const GemmCase largest = ragged(160, 41, 43), smaller = ragged(131, 41, 43);
+  const GemmCase largest = ragged(144, 41, 43), smaller = ragged(131, 41, 43);
   const Plan plan = plan_of(smaller);
   EXPECT_EQ(plan.workspace_bytes(),
             workspace_size(kAlone, {.repack_a = Repack::aligned, .repack_b = Repack::aligned}, largest.problem)

@@ -47,10 +47,10 @@ TEST(Database, AddedRecordsAreFoundByTheNextProcess) {
 TEST(Database, AnyMOfTheClassIsFound) {
   Database database{DatabaseOptions{}};
   database.add(sample_record("4000 4096 512 nt f16"));
-  for (const char* text : {"4096 4096 512 nt f16", "3585 4096 512 nt f16"}) {
+  for (const char* text : {"4096 4096 512 nt f16", "3841 4096 512 nt f16"}) {
     EXPECT_TRUE(database.find(parse_workload(text), sample_query())) << text;
   }
-  for (const char* text : {"3584 4096 512 nt f16", "4097 4096 512 nt f16", "4096 4095 512 nt f16",
+  for (const char* text : {"3840 4096 512 nt f16", "4097 4096 512 nt f16", "4096 4095 512 nt f16",
                            "4096 4096 512 nn f16", "4096 4096 512 nt bf16", "4096 4096 512 nt f16 acc=f16",
                            "4096 4096 512 nt f16 align=8", "4096 4096 512 nt f16 beta=1"}) {
     EXPECT_FALSE(database.find(parse_workload(text), sample_query())) << text;

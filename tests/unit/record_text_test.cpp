@@ -145,9 +145,9 @@ TEST(RecordText, OddWordsAboutTheMeasureAreRejected) {
 TEST(RecordText, ClassIsTheBucket) {
   TuningRecord record = sample_record("4100 4096 512 nt f16 align=16");
   const std::string line = to_line({record, 0});
-  EXPECT_EQ(leading_class(line), "5120 4096 512 nt f16 align=16");
+  EXPECT_EQ(leading_class(line), "4608 4096 512 nt f16 align=16");
   EXPECT_EQ(parse_line(line).stored->record.problem.m, 4100);
-  record.problem.m = 2000000000;  // in the last bucket, which ends at the largest size
+  record.problem.m = 2100000000;  // in the last bucket, which ends at the largest size
   EXPECT_EQ(leading_class(to_line({record, 0})), "2147482623 4096 512 nt f16 align=16");
 }
 
