@@ -151,8 +151,8 @@ double wgmma_reduce_us(const WgmmaConfig& config, const SeenWorkload& problem, c
                        int splits, const WgmmaModel& model = {});
 
 /// The predicted microseconds that DRAM loses while tiles read operands that other tiles have read, too; the blocks of
-/// a cluster read them once. Blocks without clusters drift apart, and lose time for all bytes of operands beyond L2: so
-/// it was fitted, for operands that no neighbour reads, too. 0 for a config whose blocks do not divide k.
+/// a cluster read them once, and neighbouring blocks without clusters at the same time. 0 for a config whose blocks do
+/// not divide k.
 double wgmma_repeated_us(const WgmmaConfig& config, const SeenWorkload& problem, const DeviceInfo& device,
                          const WgmmaModel& model = {});
 
@@ -163,8 +163,8 @@ double wgmma_beyond_us(const WgmmaConfig& config, const SeenWorkload& problem, c
 
 /// The microseconds of L2 if it merges no requests of different clusters. It merges them while blocks read one part
 /// of an operand at once; blocks drift apart, and an operand that L2 does not hold is gone when the last of them comes.
-/// The config does not tell whether they drift. 0 for a config whose blocks do not divide k, and for operands that L2
-/// holds.
+/// The config does not tell whether they drift. 0 for a config whose blocks do not divide k or have no clusters, and
+/// for operands that L2 holds.
 double wgmma_unmerged_us(const WgmmaConfig& config, const SeenWorkload& problem, const DeviceInfo& device,
                          const WgmmaModel& model = {});
 

@@ -129,6 +129,13 @@ class ReportTest(TuneCase):
         self.assertEqual((again["origin"], again["was_recorded"], again["measured"]), ("recorded", True, 0))
         self.assertEqual(again["config"], result["config"])
 
+    def test_the_m_that_was_measured_is_named(self):
+        done = self.run_command("tune", "--shape", "5x8x8", *self.OPTIONS, "--trace", "t.jsonl")
+        self.assertIn("5 8 8 nn f16, as m = 8", done.stdout)
+        lines = [json.loads(line) for line in (self.path / "t.jsonl").read_text().splitlines()]
+        self.assertEqual({" ".join(line["sample"].split()[:5]) for line in lines if "sample" in line}, {"8 8 8 nn f16"})
+        self.assertEqual(self.tune("--shape", "5x8x8")["results"][0]["measured_m"], 8)
+
     def test_every_sample_is_traced(self):
         self.tune("--shape", "8x8x8,8x16x8", "--trace", "t.jsonl")
         lines = [json.loads(line) for line in (self.path / "t.jsonl").read_text().splitlines()]
