@@ -237,7 +237,7 @@ bool is_deep_enough(const WgmmaConfig& c, const GemmTraits& traits) {
 struct Cluster {
   int m, n;
 };
-/// Clusters of four are for problems of pays_for_cluster (candidates.hpp).
+/// Those of at most two blocks first. Clusters of four are for problems of pays_for_cluster (candidates.hpp).
 constexpr Cluster kClusters[] = {{1, 1}, {2, 1}, {1, 2}, {4, 1}, {1, 4}, {2, 2}};
 constexpr std::size_t kSmallClusters = 3;
 

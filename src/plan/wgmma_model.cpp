@@ -46,8 +46,7 @@ double tensor_cycles(const WgmmaConfig& c, const GemmTraits& t, const WgmmaModel
   const double n = c.instruction_n();
   const double instructions = c.block_m * c.block_n / (kWgmmaM * n) * c.b_tile(t).k_steps();
   const double read = (kWgmmaM + n) * kWgmmaKBytes;
-  constexpr double kPromoted = 0.97;
-  const double share = c.promote ? kPromoted : model.sustained;
+  const double share = c.promote ? model.promoted : model.sustained;
   return instructions * std::max(n / 2 / share, read / model.shared_bytes);
 }
 
@@ -221,8 +220,9 @@ double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue
 /// The cycles of the stores of a tile that the copy engine makes while the block multiplies its next tile: those of the
 /// pieces that have buffers of their own.
 double hidden_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue, const WgmmaModel& model) {
-  if (c.one_tile || c.split_k || !c.has_aligned_d(t)) return 0;
-  const double share = std::min(1.0, static_cast<double>(c.store_buffers(t)) / c.store_pieces(t));
+  const GemmTraits fused = with_epilogue(t, epilogue);
+  if (c.one_tile || c.split_k || !c.stores_in_bulk(fused)) return 0;
+  const double share = std::min(1.0, static_cast<double>(c.store_buffers(fused)) / c.store_pieces(fused));
   return share * moved_cycles(c, t, epilogue, 1, c.readers(), model);
 }
 
@@ -266,8 +266,8 @@ double wgmma_compute_us(const WgmmaConfig& c, const SeenWorkload& problem, const
     const double blocks =
         c.one_tile || c.split_k ? waves.busiest / waves.concurrent : 1;  // blocks that run one after another
     const double gap = model.tile_cycles / waves.concurrent;
-    const double hidden = hidden_cycles(c, traits, epilogue, model) / waves.concurrent;
-    const double tile = std::max(products + store - hidden, store) + gap;
+    const double hidden = std::min(hidden_cycles(c, traits, epilogue, model) / waves.concurrent, products);
+    const double tile = products + store - hidden + gap;
     cycles = blocks * start + (blocks - 1) * model.turnover_cycles + waves.busiest * tile - gap +
              hidden * waves.concurrent;  // nothing hides the stores of the last tiles
   }

@@ -11,10 +11,11 @@
 
 namespace hotgemm {
 
-/// The constants of the model, fitted to an H200 and an H100. tools/fit-model fits them to traces. Rates are per SM and
-/// clock unless the comment says otherwise. docs/kernels/wgmma.md tells where the figures come from.
+/// The constants of the model, fitted to an H200 and judged on an H100 too. tools/fit-model fits them to traces. Rates
+/// are per SM and clock unless the comment says otherwise. docs/kernels/wgmma.md tells where the figures come from.
 struct WgmmaModel {
   double sustained = 0.85;  ///< share of the nominal tensor-core rate that the power limit leaves on random data
+  double promoted = 0.97;   ///< the same where products wait for promotions
   double shared_bytes = 128;
   double write_share = 0.41;       ///< cost of a byte that a copy writes to shared memory, relative to a byte read
   double row_cycles = 1.7;         ///< time of the copy engine for a row of a box
@@ -75,6 +76,7 @@ struct WgmmaConstant {
 };
 inline constexpr WgmmaConstant kWgmmaConstants[] = {
     {"sustained", &WgmmaModel::sustained},
+    {"promoted", &WgmmaModel::promoted},
     {"shared_bytes", &WgmmaModel::shared_bytes},
     {"write_share", &WgmmaModel::write_share},
     {"row_cycles", &WgmmaModel::row_cycles},

@@ -400,7 +400,7 @@ SearchObserver Run::search_observer(int gpu, const TuningJob& job, std::vector<R
                 tell(observer_.rejected, gpu, job.measured(), c);
               },
           .sampled = [this, gpu, &job](const Sample& s) { tell(observer_.sampled, gpu, job.measured(), s); },
-          .led = [this, gpu, &job](const RaceLeader& s) { tell(observer_.led, gpu, job.problem(), s); },
+          .led = [this, gpu, &job](const RaceLeader& s) { tell(observer_.led, gpu, job.measured(), s); },
           .is_cancelled = [this] { return is_cancelled(); }};
 }
 

@@ -166,7 +166,8 @@ TEST(Model, PrefersTensorCoresAndTilesThatFit) {
   }
 }
 
-// These take 65, 172 and 331 µs on an H200, within 3 % of the fastest that were measured (docs/notebook/deepk.md, 11).
+// These take 65, 172 and 331 µs on an H200, in races whose fastest took 63, 167 and 331, and pairs of before 63, 170
+// and 365 (docs/notebook/deepk.md, 11).
 TEST(Model, ALongKIsDividedAmongBlocksWithoutClusters) {
   const auto pick = [](std::int64_t m, std::int64_t n, std::int64_t k, Op op_a, Op op_b) {
     const Database database{DatabaseOptions{}};

@@ -120,7 +120,8 @@ TEST(WgmmaModel, RowsOfDInShortStripsTakeLonger) {
   EXPECT_NEAR(us("wgmma_m192_n192_k64_c3_sn0_pp0_o0_s3_cm1_cn1_b1", ragged), 36.4, 4);
   EXPECT_GT(us("mma_m96_n128_k32_wm2_wn2_s3_x1_f1_e1_b1", ragged), us(four, ragged));
   const char* const aligned = "1024 1024 64 nt f16 batch=32";
-  EXPECT_NEAR(us(four, aligned), us(two, aligned), 0.5) << "the copy engine stores whole pieces";
+  EXPECT_NEAR(us(four, aligned), us(two, aligned), 0.5)
+      << "the copy engine stores whole pieces, and more of them later";
 }
 
 // 11×3328×3712 tt, A copied: 16.1 and 13.6 µs by tiles of 32 and 64 columns, 19.7 by blocks of 128 rows that divide k

@@ -143,7 +143,7 @@ std::string of_cublas(const ProblemResult& r) {
   return number(cublas.version.empty() ? r.ratio : best_known_ratio(cublas), 3);
 }
 
-/// The problem, and the m that was measured for it: the largest of its class.
+/// The problem, and the m that was measured for it (largest_of_class).
 std::string measured_label(const ProblemResult& r) {
   const bool is_another = r.record && r.record->problem.m != r.problem.m;
   return label(r.problem) + (is_another ? fmt::format(", as m = {}", r.record->problem.m) : "");
