@@ -43,7 +43,7 @@ Workload::Workload(const Problem& problem, const Hints& known_hints)
 
 std::int64_t class_m(std::int64_t m) {
   constexpr std::int64_t kAllPowers = 16, kTwoBuckets = 128;  // up to each: one or two buckets between powers of two
-  constexpr std::int64_t kBuckets = 8;                        // and above
+  constexpr std::int64_t kBuckets = 8;                        // the buckets between larger powers of two
   if (m <= 1) return 1;
   if (m >= kMaxSize) return kMaxSize;
   // The step comes from m - 1, so that a power of two is the end of a bucket.

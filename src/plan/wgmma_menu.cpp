@@ -237,17 +237,17 @@ bool is_deep_enough(const WgmmaConfig& c, const GemmTraits& traits) {
 struct Cluster {
   int m, n;
 };
-/// Those of at most two blocks first. Clusters of four are for problems of pays_for_cluster (candidates.hpp).
+/// The clusters of the menu. Problems of pays_for_cluster (candidates.hpp) take those of four blocks too.
 constexpr Cluster kClusters[] = {{1, 1}, {2, 1}, {1, 2}, {4, 1}, {1, 4}, {2, 2}};
-constexpr std::size_t kSmallClusters = 3;
 
 bool takes_clusters_of_four(const WgmmaConfig& c) { return c.block_m * c.block_n >= 64 * 64 && c.blocks_per_sm == 1; }
 
 void append_clusters(WgmmaConfig config, bool is_deepest, const GemmTraits& traits, std::vector<WgmmaConfig>& menu) {
-  const bool takes_all = is_deepest && takes_clusters_of_four(config);
-  for (const auto& [m, n] : std::span(kClusters).first(takes_all ? std::size(kClusters) : kSmallClusters)) {
+  const bool takes_four = is_deepest && takes_clusters_of_four(config);
+  for (const auto& [m, n] : kClusters) {
     config.cluster_m = m;
     config.cluster_n = n;
+    if (config.cluster() > 2 && !takes_four) continue;
     if (is_legal(config, traits, hopper())) menu.push_back(config);
   }
 }
