@@ -7,11 +7,10 @@
 
 namespace hotgemm {
 
+constexpr float kLog2E = 1.4426950408889634f;
+
 /// 1 / (1 + exp(-x)).
-HOTGEMM_DEVICE float logistic(float x) {
-  constexpr float kLog2E = 1.4426950408889634f;
-  return ptx::rcp_approx(1.0f + ptx::ex2_approx(-kLog2E * x));
-}
+HOTGEMM_DEVICE float logistic(float x) { return ptx::rcp_approx(1.0f + ptx::ex2_approx(-kLog2E * x)); }
 
 /// NaN stays NaN.
 HOTGEMM_DEVICE float clamped(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
@@ -22,11 +21,12 @@ HOTGEMM_DEVICE float clamped(float x, float low, float high) { return x < low ? 
 template <Activation kActivation>
 HOTGEMM_DEVICE float activated(float x) {
   if constexpr (kActivation == Activation::relu) {
-    return x < 0 ? 0.0f : x;
+    return ptx::at_least(x, 0);
   } else if constexpr (kActivation == Activation::gelu) {
     // x/2 (1 + tanh u) = x / (1 + exp(-2u)), where u = sqrt(2/pi) (x + 0.044715 x^3).
     constexpr float kTwoRoots = 1.5957691216057308f, kCubic = 0.044715f * kTwoRoots;
-    return x * logistic(x * ptx::fma_rn(kCubic * x, x, kTwoRoots));
+    const float exponent = x * ptx::fma_rn(-kLog2E * kCubic * x, x, -kLog2E * kTwoRoots);
+    return x * ptx::rcp_approx(1.0f + ptx::ex2_approx(exponent));
   } else if constexpr (kActivation == Activation::gelu_erf) {
     constexpr float kRootOfHalf = 0.7071067811865476f;
     const float half = 0.5f * x;
@@ -56,7 +56,7 @@ struct Logistic {
 /// for 2^-119.
 template <Activation kDerivative>
 HOTGEMM_DEVICE float slope(float x) {
-  constexpr float kLog2E = 1.4426950408889634f, kLeast = -87.0f;
+  constexpr float kLeast = -87.0f;
   if constexpr (kDerivative == Activation::dgelu) {
     // gelu is x times the logistic function of 2u: see activated. At -10, 2u is -87.
     constexpr float kTwoRoots = 1.5957691216057308f, kCubic = 0.044715f * kTwoRoots;

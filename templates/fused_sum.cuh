@@ -7,11 +7,11 @@
 #include "batch.cuh"
 #include "bias_gradient.cuh"
 #include "element_access.cuh"
+#include "epilogue_vectors.cuh"
 #include "gated_sums.cuh"
 #include "largest.cuh"
 #include "matrix_elements.cuh"
 #include "pair_access.cuh"
-#include "ptx/bulk_copy.hpp"
 #include "ptx/element.hpp"
 #include "relu_bits.cuh"
 #include "scaled_sum.cuh"
@@ -19,7 +19,6 @@
 #include "shared/gate.hpp"
 #include "shared/gemm_args.hpp"
 #include "shared/gemm_traits.hpp"
-#include "shared/tile_layout.hpp"  // min_of, max_of
 
 namespace hotgemm {
 
@@ -38,13 +37,14 @@ template <bool kBatched>
 struct HeldExtras<true, kBatched> : HeldArgs<ExtraArgs, kBatched> {};
 
 /// See ScaledSum. One object is made for each tile, when the work ahead in the stream has ended: it holds the factors
-/// that all elements share. An operand of a row or a column is loaded where it is used, and neighbouring elements share
-/// the load. A matrix may be D, so its loads stay where they are. `kNeighbours` says where the second element of a pair
-/// lies, and those of other lanes that call at the same time.
+/// that all elements share. Vectors are loaded as EpilogueVectors says. A matrix may be D, so its loads stay where they
+/// are. `kNeighbours` says where the second element of a pair lies, and those of other lanes that call at the same
+/// time.
 ///
 /// With a gate, GatedSums take the place of a sum, and a place is one of D. Arguments `gemm` have the columns of D.
 template <GemmTraits kTraits, Neighbours kNeighbours = Neighbours::none>
 class FusedSum {
+  using Vectors = EpilogueVectors<kTraits, kNeighbours>;
   static constexpr bool kPairsDown = kNeighbours == Neighbours::down;
   static constexpr Epilogue kEpilogue = kTraits.epilogue;
   static constexpr DType kElement = kTraits.element_d;
@@ -62,9 +62,12 @@ class FusedSum {
   static constexpr bool kHasGroups =
       (kHasGradient || kEpilogue.writes_bits()) && kNeighbours != Neighbours::none && size_bytes(kElement) == 2;
   static constexpr bool kNeedsNeighbours = kNeighbours != Neighbours::none && (kEpilogue.writes_bits() || kHasGradient);
+  /// True if the caller of `pair` calls hold_vectors.
+  static constexpr bool kHoldsVectors = Vectors::kHolds;
   using Sum = typename NumberOf<kTraits.accumulator>::type;
   using Result = float;
 
+  static constexpr int kMostOperands = EpilogueFunction::kMostOperands;
   static constexpr bool kHasFunction = kEpilogue.has_function(), kHasExtras = kEpilogue.has_extras();
   using Held = typename HeldArgs<EpilogueArgs, kTraits.batched>::Type;
   using Extras = typename HeldExtras<kHasExtras, kTraits.batched>::Type;
@@ -112,52 +115,54 @@ class FusedSum {
       : epilogue_(source.args),
         extras_(source.extras),
         largest_(amax_of(source.extras)),
-        here_(ptx::unchanged_from_here(0)),
         factor_(gemm.alpha),
         beta_(gemm.beta) {
     if constexpr (kEpilogue.scalars) {
-      if (epilogue_.alpha != 0) factor_ = number(epilogue_.alpha, 0);
-      if (kReadsC && epilogue_.beta != 0) beta_ = number(epilogue_.beta, 0);
+      if (epilogue_.alpha != 0) factor_ = vectors_.number(epilogue_.alpha, 0);
+      if (kReadsC && epilogue_.beta != 0) beta_ = vectors_.number(epilogue_.beta, 0);
     }
-    if constexpr (kEpilogue.scale_a == Scaling::tensor) factor_ = ptx::mul_rn(factor_, number(epilogue_.scale_a, 0));
-    if constexpr (kEpilogue.scale_b == Scaling::tensor) factor_ = ptx::mul_rn(factor_, number(epilogue_.scale_b, 0));
-    if constexpr (kEpilogue.scale_d) scale_d_ = number(epilogue_.scale_d, 0);
+    if constexpr (kEpilogue.scale_a == Scaling::tensor)
+      factor_ = ptx::mul_rn(factor_, vectors_.number(epilogue_.scale_a, 0));
+    if constexpr (kEpilogue.scale_b == Scaling::tensor)
+      factor_ = ptx::mul_rn(factor_, vectors_.number(epilogue_.scale_b, 0));
+    if constexpr (kEpilogue.scale_d) scale_d_ = vectors_.number(epilogue_.scale_d, 0);
+    if constexpr (kHasFunction) {
+#pragma unroll
+      for (int i = 0; i < kMostOperands; ++i) {
+        if (kEpilogue.function.operand(i) == FunctionOperand::scalar)
+          scalars_[i] = vectors_.number(extras_.operands[i], 0);
+      }
+    }
   }
 
   /// Brings the vectors' elements for a tile into L1. Otherwise each part of the tile that is stored first waits for
   /// them. Called by a warp, before the products of the tile. Prefetched matrices would hold up copies of operands.
   static HOTGEMM_DEVICE void prefetch(const GemmArgs& gemm, const Source& source, Element2d tile, Element2d extent,
                                       int lane) {
-    const EpilogueArgs& epilogue = source.args;
-    const int rows = min_of(extent.row, gemm.m - tile.row), cols = min_of(extent.col, gemm.n - tile.col);
-    constexpr int kBiasBytes = size_bytes(bias_type(kElement));
-    if constexpr (kEpilogue.scale_a == Scaling::vector) prefetch_lines(epilogue.scale_a, tile.row, rows, 4, lane);
-    if constexpr (kEpilogue.scale_b == Scaling::vector)
-      prefetch_columns(gemm, epilogue.scale_b, tile.col, cols, 4, lane);
-    if constexpr (kEpilogue.bias == Bias::per_column)
-      prefetch_columns(gemm, epilogue.bias, tile.col, cols, kBiasBytes, lane);
-    if constexpr (kEpilogue.bias == Bias::per_row) prefetch_lines(epilogue.bias, tile.row, rows, kBiasBytes, lane);
-    if constexpr (kHasFunction) {
-      for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
-        const u64 vector = source.extras.operands[i];
-        const FunctionOperand kind = kEpilogue.function.operand(i);
-        if (kind == FunctionOperand::row) prefetch_lines(vector, tile.row, rows, 4, lane);
-        if (kind == FunctionOperand::column) prefetch_lines(vector, tile.col, cols, 4, lane);
-      }
-    }
+    Vectors::prefetch(VectorSource<Extras>{source.args, source.extras}, gemm, tile, extent, lane);
   }
 
   /// Called before each part of a tile, with the place where it begins. Parts do not share loads of vectors, nor what
   /// the compiler derives from places: that would take registers from one part to the next.
   HOTGEMM_DEVICE Element2d begin_part(Element2d first) {
-    here_ = ptx::unchanged_from_here(0);
+    vectors_.begin_part();
     return {ptx::number_from_here(first.row), ptx::number_from_here(first.col)};
   }
 
-  /// Called before the pairs of 16 rows and 16 columns, with the number of the next pair before each, and at their end,
-  /// with the place where they begin and how many there are, at least 8. With kHasGroups, by all lanes of a warp.
+  /// Called by a warp after begin_part, with the place in D where its pairs in the part begin. With kHoldsVectors.
+  HOTGEMM_DEVICE void hold_vectors(const GemmArgs& gemm, Element2d first) {
+    vectors_.hold(vector_source(), gemm, first);
+  }
+
+  /// Called before each pair of a part: the number of its group of 16 rows and 16 columns, and its number there. With
+  /// kHasGroups or kHoldsVectors, by all lanes of a warp.
+  HOTGEMM_DEVICE void begin_pair(int group, int number) const {
+    group_ = group;
+    pair_ = number;
+  }
+  /// Called before the pairs of a group, and at their end, with the place where they begin and how many there are, at
+  /// least 8. With kHasGroups, by all lanes of a warp.
   HOTGEMM_DEVICE void begin_group() const { sums_ = {}; }
-  HOTGEMM_DEVICE void begin_pair(int number) const { pair_ = number; }
   HOTGEMM_DEVICE void end_group(const GemmArgs& gemm, Element2d first, Element2d extent) const {
     if constexpr (kHasGradient) sums_.add_to(extras_.bias_gradient, first, {gemm.m, gemm.n});
     if constexpr (kEpilogue.writes_bits())
@@ -186,14 +191,15 @@ class FusedSum {
   HOTGEMM_DEVICE float value(const GemmArgs& gemm, AnySum sum, float c, const MatrixElements<float>& elements,
                              Element2d at) const {
     const bool is_inside = at.row < gemm.m && at.col < gemm.n;
-    const auto value = linear(gemm, sum, c, at);
+    const ElementVectors vectors = vectors_.at(vector_source(), gemm, at);
+    const auto value = linear(sum, c, vectors);
     if constexpr (kEpilogue.writes_bits()) {
       if (kNeighbours == Neighbours::none && is_inside)
         store_relu_bit(epilogue_.auxiliary, epilogue_.ld_auxiliary, at, relu_bit(value));
     } else if constexpr (kEpilogue.aux) {
       if (is_inside) store_auxiliary(gemm, at, value);
     }
-    return finished(gemm, value, elements, at);
+    return finished(gemm, value, elements, vectors, at);
   }
 
   template <class AnySum>
@@ -210,9 +216,10 @@ class FusedSum {
   HOTGEMM_DEVICE u32 pair(const GemmArgs& gemm, AnySum low, AnySum high, u32 c, const MatrixElements<u32>& pairs,
                           Element2d at) const {
     const Element2d next = second_of_pair(at);
-    const float of_c[2] = {widened(kReadsC ? c : 0, 0), widened(kReadsC ? c : 0, 16)};
-    store_bits(gemm, low, high, of_c[0], of_c[1], at, next);
-    const auto first = linear(gemm, low, of_c[0], at), second = linear(gemm, high, of_c[1], next);
+    const PairVectors vectors = vectors_of_pair(gemm, at, next);
+    const u32 of_c = kReadsC ? c : 0;
+    const auto first = linear(low, lower(of_c), vectors.first), second = linear(high, upper(of_c), vectors.second);
+    store_bits(gemm, first, second, at);
     if constexpr (kEpilogue.aux && !kEpilogue.bits) {
       if constexpr (kPairsDown) {
         if (at.row < gemm.m && at.col < gemm.n) store_auxiliary(gemm, at, first);
@@ -222,15 +229,16 @@ class FusedSum {
       }
     }
     return ptx::narrow_pair<kElement>(
-        finished(gemm, first, pairs.each([](u32 both) { return widened(both, 0); }), at, 0),
-        finished(gemm, second, pairs.each([](u32 both) { return widened(both, 16); }), next, 1));
+        finished(gemm, first, pairs.each([](u32 both) { return lower(both); }), vectors.first, at, 0),
+        finished(gemm, second, pairs.each([](u32 both) { return upper(both); }), vectors.second, next, 1));
   }
 
   template <class AnySum>
   HOTGEMM_DEVICE NumberPair<kElement> numbers(const GemmArgs& gemm, AnySum low, AnySum high,
                                               const NumberPair<kElement>& c, Element2d at) const {
     const Element2d next = second_of_pair(at);
-    if constexpr (kNeighbours != Neighbours::none) store_bits(gemm, low, high, c.low, c.high, at, next);
+    if constexpr (kNeighbours != Neighbours::none && kEpilogue.writes_bits())
+      store_bits(gemm, linear(gemm, low, c.low, at), linear(gemm, high, c.high, next), at);
     return {value(gemm, low, c.low, at), value(gemm, high, c.high, next)};
   }
   template <class AnySum>
@@ -238,7 +246,8 @@ class FusedSum {
                                               const NumberPair<kElement>& c,
                                               const MatrixElements<NumberPair<kElement>>& pairs, Element2d at) const {
     const Element2d next = second_of_pair(at);
-    if constexpr (kNeighbours != Neighbours::none) store_bits(gemm, low, high, c.low, c.high, at, next);
+    if constexpr (kNeighbours != Neighbours::none && kEpilogue.writes_bits())
+      store_bits(gemm, linear(gemm, low, c.low, at), linear(gemm, high, c.high, next), at);
     return {value(gemm, low, c.low, pairs.each([](const NumberPair<kElement>& both) { return both.low; }), at),
             value(gemm, high, c.high, pairs.each([](const NumberPair<kElement>& both) { return both.high; }), next)};
   }
@@ -272,12 +281,11 @@ class FusedSum {
     if (has_both) store_auxiliary(gemm, {other.row, other.col + 1}, second.other);
   }
 
-  /// Stores the bits of two elements. Their values are computed again later, in the code: the compiler does so once.
-  template <class AnySum>
-  HOTGEMM_DEVICE void store_bits(const GemmArgs& gemm, AnySum low, AnySum high, float c_low, float c_high, Element2d at,
-                                 Element2d next) const {
+  /// Stores the bits of two elements, by their values in front of the activation.
+  template <class Value>
+  HOTGEMM_DEVICE void store_bits(const GemmArgs& gemm, const Value& low, const Value& high, Element2d at) const {
     if constexpr (kEpilogue.writes_bits()) {
-      const bool first = relu_bit(linear(gemm, low, c_low, at)), second = relu_bit(linear(gemm, high, c_high, next));
+      const bool first = relu_bit(low), second = relu_bit(high);
       if (kHasGroups && pair_ >= 0) {
         bits_.add(pair_, first, second);
       } else {
@@ -294,45 +302,49 @@ class FusedSum {
       use(elements.auxiliary, epilogue.auxiliary, epilogue.ld_auxiliary);
     if constexpr (kHasFunction) {
 #pragma unroll
-      for (int i = 0; i < EpilogueFunction::kMostOperands; ++i) {
+      for (int i = 0; i < kMostOperands; ++i) {
         if (kEpilogue.function.operand(i) == FunctionOperand::matrix)
           use(elements.operands[i], extras.operands[i], extras.ld[i]);
       }
     }
   }
-  /// One of two elements of 16 bits: that from bit `shift` on.
-  static HOTGEMM_DEVICE float widened(u32 pair, int shift) {
-    return ptx::widen<kElement>(static_cast<u16>(pair >> shift));
+  static HOTGEMM_DEVICE float lower(u32 pair) { return ptx::widen<kElement>(static_cast<u16>(pair)); }
+  static HOTGEMM_DEVICE float upper(u32 pair) { return ptx::widen_upper<kElement>(pair); }
+
+  HOTGEMM_DEVICE VectorSource<Extras> vector_source() const { return {epilogue_, extras_}; }
+  HOTGEMM_DEVICE PairVectors vectors_of_pair(const GemmArgs& gemm, Element2d at, Element2d next) const {
+    if constexpr (kHoldsVectors) {
+      if (pair_ >= 0) return vectors_.held(group_, pair_);
+    }
+    return vectors_.at_pair(vector_source(), gemm, at, next);
   }
 
   /// The value in front of the activation.
-  HOTGEMM_DEVICE float linear(const GemmArgs& gemm, Sum sum, float c, Element2d at) const {
-    return linear(sum, c, at, at.row < gemm.m, at.col < gemm.n);
+  template <class AnySum>
+  HOTGEMM_DEVICE auto linear(const GemmArgs& gemm, const AnySum& sum, float c, Element2d at) const {
+    return linear(sum, c, vectors_.at(vector_source(), gemm, at));
   }
-  HOTGEMM_DEVICE GatedSums<float> linear(const GemmArgs& gemm, GatedSums<Sum> sums, float c, Element2d at) const {
-    const GateColumns columns = gate_columns(kEpilogue.gate, at.col, gemm.n);
-    const bool has_row = at.row < gemm.m, has_col = at.col < gemm.n;
-    return {linear(sums.gate, c, {at.row, columns.gate}, has_row, has_col),
-            linear(sums.other, c, {at.row, columns.other}, has_row, has_col)};
+  HOTGEMM_DEVICE float linear(Sum sum, float c, const ElementVectors& vectors) const {
+    return linear(sum, c, vectors.row, vectors.column);
   }
-  /// A row or a column that is not there has no operands.
-  HOTGEMM_DEVICE float linear(Sum sum, float c, Element2d at, bool has_row, bool has_col) const {
+  HOTGEMM_DEVICE GatedSums<float> linear(const GatedSums<Sum>& sums, float c, const ElementVectors& vectors) const {
+    return {linear(sums.gate, c, vectors.row, vectors.column), linear(sums.other, c, vectors.row, vectors.other)};
+  }
+  HOTGEMM_DEVICE float linear(Sum sum, float c, const VectorElements& row, const VectorElements& column) const {
     float value = ptx::mul_rn(factor_, static_cast<float>(sum));
-    if constexpr (kEpilogue.scale_a == Scaling::vector)
-      value = ptx::mul_rn(value, number(epilogue_.scale_a, at.row, has_row));
-    if constexpr (kEpilogue.scale_b == Scaling::vector)
-      value = ptx::mul_rn(value, number(epilogue_.scale_b, at.col, has_col));
+    if constexpr (kEpilogue.scale_a == Scaling::vector) value = ptx::mul_rn(value, row.scale);
+    if constexpr (kEpilogue.scale_b == Scaling::vector) value = ptx::mul_rn(value, column.scale);
     if constexpr (kReadsC) value = ptx::fma_rn(beta_, c, value);
-    if constexpr (kEpilogue.bias == Bias::per_column) value = ptx::add_rn(value, bias(at.col, has_col));
-    if constexpr (kEpilogue.bias == Bias::per_row) value = ptx::add_rn(value, bias(at.row, has_row));
+    if constexpr (kEpilogue.bias == Bias::per_column) value = ptx::add_rn(value, column.bias);
+    if constexpr (kEpilogue.bias == Bias::per_row) value = ptx::add_rn(value, row.bias);
     return value;
   }
 
   /// The operations from the activation on. `half` is the number of the element in a pair of a group.
   template <class Value>
-  HOTGEMM_DEVICE float finished(const GemmArgs& gemm, Value linear, const MatrixElements<float>& elements, Element2d at,
-                                int half = 0) const {
-    float value = shaped(gemm, linear, elements, at);
+  HOTGEMM_DEVICE float finished(const GemmArgs& gemm, Value linear, const MatrixElements<float>& elements,
+                                const ElementVectors& vectors, Element2d at, int half = 0) const {
+    float value = shaped(gemm, linear, elements, vectors, at);
     if constexpr (kEpilogue.residual) value = ptx::add_rn(value, elements.residual);
     if (kEpilogue.amax && at.row < gemm.m && at.col < gemm.n) largest_.add(value);
     if constexpr (kHasGradient) {
@@ -349,16 +361,16 @@ class FusedSum {
 
   /// The activation, or what stands in its place; and the gate.
   HOTGEMM_DEVICE float shaped(const GemmArgs& gemm, float value, const MatrixElements<float>& elements,
-                              Element2d at) const {
+                              const ElementVectors& vectors, Element2d at) const {
     if constexpr (kHasFunction) {
       value = FunctionOf<kEpilogue.function>::at(value, at.row, at.col, static_cast<int>(extras_.product),
-                                                 {operand<0>(gemm, elements, at), operand<1>(gemm, elements, at),
-                                                  operand<2>(gemm, elements, at), operand<3>(gemm, elements, at)});
+                                                 {operand<0>(elements, vectors), operand<1>(elements, vectors),
+                                                  operand<2>(elements, vectors), operand<3>(elements, vectors)});
     } else if constexpr (kEpilogue.has_clamp()) {
       value = clamped(value, extras_.low, extras_.high);
     } else if constexpr (kEpilogue.reads_bits()) {
       const bool is_there = at.row < gemm.m && at.col < gemm.n;
-      if (!load_relu_bit(epilogue_.auxiliary + here_, epilogue_.ld_auxiliary, at, is_there)) value = 0;
+      if (!load_relu_bit(epilogue_.auxiliary + vectors_.here(), epilogue_.ld_auxiliary, at, is_there)) value = 0;
     } else if constexpr (kEpilogue.reads_auxiliary()) {
       value = differentiated<kEpilogue.activation>(value, elements.auxiliary);
     } else {
@@ -367,8 +379,9 @@ class FusedSum {
     return value;
   }
   HOTGEMM_DEVICE float shaped(const GemmArgs& gemm, const GatedSums<float>& values,
-                              const MatrixElements<float>& elements, Element2d at) const {
-    return ptx::mul_rn(shaped(gemm, values.gate, elements, at), values.other);
+                              const MatrixElements<float>& elements, const ElementVectors& vectors,
+                              Element2d at) const {
+    return ptx::mul_rn(shaped(gemm, values.gate, elements, vectors, at), values.other);
   }
 
   static HOTGEMM_DEVICE u64 amax_of(const NoExtras&) { return 0; }
@@ -376,65 +389,27 @@ class FusedSum {
 
   /// The number of the function's operand `kIndex` for an element of D; 0 if there is none.
   template <int kIndex>
-  HOTGEMM_DEVICE float operand(const GemmArgs& gemm, const MatrixElements<float>& elements, Element2d at) const {
+  HOTGEMM_DEVICE float operand(const MatrixElements<float>& elements, const ElementVectors& vectors) const {
     constexpr FunctionOperand kKind = kEpilogue.function.operand(kIndex);
-    const u64 numbers = extras_.operands[kIndex];
-    if constexpr (kKind == FunctionOperand::scalar) return number(numbers, 0);
-    if constexpr (kKind == FunctionOperand::row) return number(numbers, at.row, at.row < gemm.m);
-    if constexpr (kKind == FunctionOperand::column) return number(numbers, at.col, at.col < gemm.n);
+    if constexpr (kKind == FunctionOperand::scalar) return scalars_[kIndex];
+    if constexpr (kKind == FunctionOperand::row) return vectors.row.operands[kIndex];
+    if constexpr (kKind == FunctionOperand::column) return vectors.column.operands[kIndex];
     return elements.operands[kIndex];
   }
 
-  /// Prefetches the elements of a vector over the product's columns for `count` columns of D from number `first` on.
-  static HOTGEMM_DEVICE void prefetch_columns(const GemmArgs& gemm, u64 vector, int first, int count, int bytes,
-                                              int lane) {
-    if constexpr (kEpilogue.gate == Gate::interleaved) {
-      prefetch_lines(vector, 2 * first, 2 * count, bytes, lane);
-    } else {
-      prefetch_lines(vector, first, count, bytes, lane);
-      if constexpr (kEpilogue.is_gated()) prefetch_lines(vector, gemm.n + first, count, bytes, lane);
-    }
-  }
-  /// Prefetches `count` elements of a vector from number `first` on. The vector may begin within a line, so one more
-  /// line than they fill is asked for: that of the last element.
-  static HOTGEMM_DEVICE void prefetch_lines(u64 vector, int first, int count, int bytes, int lane) {
-    constexpr int kLineBytes = 128;
-    const int step = kLineBytes / bytes;
-    if (count <= 0) return;
-    for (int at = lane * step; at < count + step - 1; at += kWarpSize * step) {
-      const auto index = static_cast<u64>(first + min_of(at, count - 1));
-      ptx::prefetch_global_l1(vector + index * static_cast<u64>(bytes), static_cast<u32>(bytes));
-    }
-  }
   static HOTGEMM_DEVICE u64 place(u64 matrix, i64 ld, Element2d at) {
     return matrix + static_cast<u64>(at.row * ld + at.col) * size_bytes(kElement);
   }
-  /// An f32 of a vector, or 0 if there is none.
-  HOTGEMM_DEVICE float number(u64 vector, int index, bool is_there = true) const {
-    return ptx::float_of(ptx::ld_global_unchanged_b32_if(address(vector, index, 4), is_there));
-  }
-  HOTGEMM_DEVICE float bias(int index, bool is_there) const {
-    constexpr DType kType = bias_type(kElement);
-    if constexpr (size_bytes(kType) == 4) {
-      return number(epilogue_.bias, index, is_there);
-    } else {
-      const u32 bits = ptx::ld_global_unchanged_u16_if(address(epilogue_.bias, index, 2), is_there);
-      return ptx::widen<kType>(static_cast<u16>(bits));
-    }
-  }
-  HOTGEMM_DEVICE u64 address(u64 vector, int index, int bytes) const {
-    return vector + here_ + static_cast<u64>(static_cast<i64>(index) * bytes);
-  }
-
   Held epilogue_;
   Extras extras_;
   Largest<kEpilogue.amax> largest_;
   mutable GradientSums<kEpilogue.bias_gradient, kNeighbours> sums_;  ///< of a group
   mutable ReluBitGroup<kNeighbours> bits_;
-  mutable int pair_ = -1;  ///< in its group; -1 outside of groups
-  u64 here_;               ///< 0; what is added to it is not loaded before this object is made
+  mutable int group_ = 0, pair_ = -1;  ///< of the next pair; -1 outside of groups
+  Vectors vectors_;
   float factor_, beta_;
   float scale_d_ = 1;
+  float scalars_[kMostOperands] = {};  ///< of the function
 };
 
 /// The op of a kernel with these traits.

@@ -21,6 +21,7 @@ struct ScaledSum {
   static constexpr bool kOnceOnly = kMayReadD;       ///< an element may be computed once only
   static constexpr bool kHasGroups = false;          ///< the caller of `pair` says where groups of pairs begin and end
   static constexpr bool kNeedsNeighbours = false;    ///< lanes call together, whether or not their elements are in D
+  static constexpr bool kHoldsVectors = false;       ///< the caller of `pair` says where the pairs of a warp begin
   using Sum = typename NumberOf<kTraits.accumulator>::type;
   using Result = typename ResultOf<kTraits.element_d>::type;
 
@@ -33,6 +34,8 @@ struct ScaledSum {
   };
   HOTGEMM_DEVICE ScaledSum(const GemmArgs&, const Source&) {}
   HOTGEMM_DEVICE Element2d begin_part(Element2d first) const { return first; }
+  static HOTGEMM_DEVICE void hold_vectors(const GemmArgs&, Element2d) {}
+  static HOTGEMM_DEVICE void begin_pair(int, int) {}
 
   /// An op that reads matrices beside C is given their elements (MatrixElements), if the caller loads them.
   struct NoMatrices {

@@ -169,6 +169,7 @@ class WgmmaEpilogue {
       const Element2d at = op.begin_part({here.row, here.col});
       here.row = at.row;
       here.col = at.col;
+      if constexpr (Op::kHoldsVectors && !WgmmaConfig::has_wide_d(kTraits)) op.hold_vectors(args_, at);
       store_piece(op, accumulators[i / kPieces], here, [&] {
         if (kRequestsAhead && i + 1 < kBlocks * kPieces)
           Matrices::request(sink_, source_, args_, piece(i + 1, row, col), true);
@@ -228,7 +229,7 @@ class WgmmaEpilogue {
         const Element2d at = {piece.row + in_block.row, piece.col + column + in_block.col};
         pairs[i] = 0;
         if (column >= piece.cols) continue;
-        if constexpr (Op::kHasGroups) op.begin_pair(i);
+        op.begin_pair(group, i);
         const auto low = sum_of<kGate>(accumulator, element, kHalf),
                    high = sum_of<kGate>(accumulator, element + 1, kHalf);
         const u32 c = matrices.c().at[group][i];

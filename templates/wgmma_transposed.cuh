@@ -138,6 +138,7 @@ class TransposedEpilogue {
       const Element2d at = op.begin_part({here.row, here.col});
       here.row = at.row;
       here.col = at.col;
+      if constexpr (Op::kHoldsVectors) op.hold_vectors(args_, first_pair(here));
       store_piece(op, accumulators[Staging::beside(i)], here, [&] {
         if (kRequestsAhead && i + 1 < kPieces) Matrices::request(sink_, source_, args_, piece(i + 1, row, col), true);
       });
@@ -158,6 +159,11 @@ class TransposedEpilogue {
             .col = col + begin};
   }
 
+  /// Where the accumulators of this warp begin in D. They are for 16 columns of all rows of a piece.
+  static HOTGEMM_DEVICE Element2d first_pair(const WgmmaPiece& piece) {
+    return {piece.row - Staging::warp() * WgmmaConfig::kStoreRows, piece.col + Staging::warp() * 16};
+  }
+
   template <class RequestNext>
   HOTGEMM_DEVICE void store_piece(const Op& op, const Accumulator& accumulator, const WgmmaPiece& piece,
                                   const RequestNext& request_next) const {
@@ -173,13 +179,12 @@ class TransposedEpilogue {
     for (int group = 0; group < groups; ++group) {
       if (Staging::kAlongRows && group * 16 >= rows) continue;
       matrices.fetch(sink_, source_, args_, piece, group);
-      const Element2d begin = {piece.row + group * 16 - Staging::warp() * WgmmaConfig::kStoreRows,
-                               piece.col + Staging::warp() * 16};
+      const Element2d first = first_pair(piece), begin = {first.row + group * 16, first.col};
       if constexpr (Op::kHasGroups) op.begin_group();
       u32 pairs[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        if constexpr (Op::kHasGroups) op.begin_pair(i);
+        op.begin_pair(group, i);
         const int row = group * 16 + i / 2 * 8;
         const int element = (Staging::first_row(piece.number) + row) / 2 + i % 2 * 2;
         const Element2d in_block = accumulator_element(lane_, i % 2 * 2);  // of the transposed tile

@@ -168,12 +168,12 @@ double compute_us(const WgmmaConfig& c, const SeenWorkload& problem, const Devic
 
 /// Microseconds after the last product and the last byte from DRAM, in which blocks add parts of a sum.
 template <class Config>
-double reduce_us(const Config&, const SeenWorkload&, const DeviceInfo&, int, int, const WgmmaModel&) {
+double reduce_us(const Config&, const SeenWorkload&, const DeviceInfo&, int, int, const WgmmaModel&, const Epilogue&) {
   return 0;
 }
 double reduce_us(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device, int resident, int splits,
-                 const WgmmaModel& model) {
-  return wgmma_reduce_us(c, problem, device, resident, splits, model);
+                 const WgmmaModel& model, const Epilogue& epilogue) {
+  return wgmma_reduce_us(c, problem, device, resident, splits, model, epilogue);
 }
 
 int best_splits(const KernelConfig& config, const SeenWorkload& problem, const DeviceInfo& device, int resident,
@@ -263,7 +263,9 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
   const auto compute = [&](const auto& c) {
     return compute_us(c, problem, device, resident, splits, model, asked.epilogue);
   };
-  const auto reduce = [&](const auto& c) { return reduce_us(c, problem, device, resident, splits, model); };
+  const auto reduce = [&](const auto& c) {
+    return reduce_us(c, problem, device, resident, splits, model, asked.epilogue);
+  };
   const double sm_us = std::visit(compute, config), sum_us = std::visit(reduce, config);
   const auto* wgmma = std::get_if<WgmmaConfig>(&config);
   const auto of_wgmma = [&](const auto& us) { return wgmma != nullptr ? us(*wgmma, problem, device, model) : 0; };

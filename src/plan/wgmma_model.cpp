@@ -275,14 +275,18 @@ double wgmma_compute_us(const WgmmaConfig& c, const SeenWorkload& problem, const
 }
 
 double wgmma_reduce_us(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device, int resident,
-                       int splits, const WgmmaModel& model) {
+                       int splits, const WgmmaModel& model, const Epilogue& epilogue) {
   if (!c.split_k) return 0;
+  const GemmTraits& traits = problem.traits;
   const Waves waves = waves_of(c, problem, device, resident, splits);
   const double slot_bytes = static_cast<double>(c.block_m) * c.block_n * 4;
   const double owners = std::min(splits, c.block_m * c.block_n / (16 * 8));
   const double read_bytes = slot_bytes * splits / owners;
   const double moved = (slot_bytes + read_bytes) * waves.concurrent / model.slot_bytes;
-  return (model.arrive_cycles + moved + model.epilogue_cycles) / device.clock_mhz;
+  const double fused =
+      epilogue_cycles(c, traits, epilogue, c.readers(), model) - epilogue_cycles(c, traits, {}, c.readers(), model);
+  const double turns = waves.busiest / waves.concurrent;  // tiles that a block's place on an SM has one after another
+  return turns * (model.arrive_cycles + moved + model.epilogue_cycles + fused / owners) / device.clock_mhz;
 }
 
 double wgmma_repeated_us(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device,

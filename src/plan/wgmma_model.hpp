@@ -147,10 +147,10 @@ struct SeenWorkload : Workload {
 double wgmma_compute_us(const WgmmaConfig& config, const SeenWorkload& problem, const DeviceInfo& device, int resident,
                         int splits = 1, const WgmmaModel& model = {}, const Epilogue& epilogue = {});
 
-/// The predicted microseconds for the sum of the parts, after the products of the slowest block. 0 for a config whose
-/// blocks do not divide k.
+/// The predicted microseconds for the sum of the parts, after the products of the slowest block, and for `epilogue`. 0
+/// for a config whose blocks do not divide k.
 double wgmma_reduce_us(const WgmmaConfig& config, const SeenWorkload& problem, const DeviceInfo& device, int resident,
-                       int splits, const WgmmaModel& model = {});
+                       int splits, const WgmmaModel& model = {}, const Epilogue& epilogue = {});
 
 /// The predicted microseconds that DRAM loses while tiles read operands that other tiles have read, too; the blocks of
 /// a cluster read them once, and neighbouring blocks without clusters at the same time. 0 for a config whose blocks do

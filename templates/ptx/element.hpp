@@ -64,6 +64,15 @@ HOTGEMM_DEVICE float widen(u16 bits) {
     return cvt_f32_bf16(bits);
   }
 }
+/// The upper one of two elements.
+template <DType kType>
+HOTGEMM_DEVICE float widen_upper(u32 pair) {
+  if constexpr (kType == DType::bf16) {
+    return float_of(pair & 0xffff0000u);
+  } else {
+    return widen<kType>(static_cast<u16>(pair >> 16));
+  }
+}
 template <DType kType>
 HOTGEMM_DEVICE u16 narrow(float value) {
   if constexpr (kType == DType::f16) {

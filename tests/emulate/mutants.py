@@ -159,9 +159,10 @@ MUTANTS = {
     # ---- gates ----
     "simt_gate_columns_exchanged": ("shared/gate.hpp", "GateColumns{2 * col, 2 * col + 1}", "GateColumns{2 * col + 1, 2 * col}"),
     "simt_gate_goes_through_no_activation": (
-        "fused_sum.cuh", "shaped(gemm, values.gate, elements, at), values.other)",
-        "values.gate, shaped(gemm, values.other, elements, at))"),
-    "simt_gate_with_the_bias_of_d": ("fused_sum.cuh", "{at.row, columns.other}, has_row", "{at.row, columns.gate}, has_row"),
+        "fused_sum.cuh", "shaped(gemm, values.gate, elements, vectors, at), values.other)",
+        "values.gate, shaped(gemm, values.other, elements, vectors, at))"),
+    "simt_gate_with_the_bias_of_d": (
+        "epilogue_vectors.cuh", "of_column(source, columns.other,", "of_column(source, columns.gate,"),
     "simt_gate_second_half_of_the_tile": ("simt.cuh", "outer0 / 2 + outer % kHalf", "outer0 / 2 + outer"),
     "mma_gate_halves_beside_each_other": ("operand_tile.cuh", "(outers - kHalf) * kElementBytes", "outers * kElementBytes"),
     "mma_gate_second_half_clipped_with_the_first": (
@@ -172,12 +173,19 @@ MUTANTS = {
     "wgmma_gate_halves_of_the_tile": ("wgmma_load.cuh", "place(part, row) : k + row", "part.outer + row : k + row"),
     "wgmma_gate_slabs_of_the_tile": ("wgmma_load.cuh", "k + column : place(part, column)", "k + column : part.outer + column"),
     "wgmma_gate_neighbours_exchanged": ("wgmma_epilogue.cuh", "t < 2 ? 0x5410 : 0x7632", "t < 2 ? 0x7632 : 0x5410"),
-    "wgmma_gate_operands_beyond_d": ("fused_sum.cuh", "has_col = at.col < gemm.n;", "has_col = true;"),
+    "wgmma_gate_operands_beyond_d": ("epilogue_vectors.cuh", "bool is_there = col < gemm.n;", "bool is_there = true;"),
+    "wgmma_gate_holds_one_half_twice": ("epilogue_vectors.cuh", "first.col + along, gemm.n, gemm.n", "first.col + along, 0, gemm.n"),
     "wgmma_gate_columns_of_the_product": ("gated_sums.cuh", "of_d.n /= 2;", ""),
     # ---- epilogues ----
-    "simt_bias_of_the_next_column": ("fused_sum.cuh", "bias(at.col, has_col)", "bias(at.col + 1, has_col)"),
-    "simt_bias_of_rows_by_column": ("fused_sum.cuh", "bias(at.row, has_row)", "bias(at.col, has_col)"),
-    "simt_scale_of_a_by_column": ("fused_sum.cuh", "number(epilogue_.scale_a, at.row,", "number(epilogue_.scale_a, at.col,"),
+    "simt_bias_of_the_next_column": ("epilogue_vectors.cuh", "bias(source.args.bias, col, is_there)", "bias(source.args.bias, col + 1, is_there)"),
+    "simt_vectors_of_rows_by_column": (
+        "epilogue_vectors.cuh", "elements.row = of_row(source, at.row, at.row < gemm.m);",
+        "elements.row = of_row(source, at.col, at.col < gemm.n);"),
+    "mma_pair_at_one_column": ("epilogue_vectors.cuh", "set_columns(pair.second, source, gemm, next.col);", ""),
+    "wgmma_vectors_of_another_lane": ("epilogue_vectors.cuh", "group * 8 + number / 2 * 4 +", "group * 8 + number % 2 * 4 +"),
+    "wgmma_vectors_of_rows_exchanged": ("epilogue_vectors.cuh", "across_[number % 2];", "across_[1 - number % 2];"),
+    "wgmma_vectors_of_the_first_part": (
+        "wgmma_epilogue.cuh", "op.hold_vectors(args_, at);", "op.hold_vectors(args_, {at.row, col});"),
     "simt_auxiliary_behind_the_activation": (
         "fused_sum.cuh", "if (is_inside) store_auxiliary(gemm, at, value);",
         "if (is_inside) store_auxiliary(gemm, at, activated<kEpilogue.activation>(value));"),
@@ -214,15 +222,15 @@ MUTANTS = {
     "simt_alpha_of_the_host": ("fused_sum.cuh", "if (epilogue_.alpha != 0)", "if (epilogue_.alpha == 0)"),
     "simt_beta_of_the_host": ("fused_sum.cuh", "if (kReadsC && epilogue_.beta != 0)", "if (kReadsC && epilogue_.beta == 0)"),
     "simt_row_of_a_function_by_column": (
-        "fused_sum.cuh", "number(numbers, at.row, at.row < gemm.m)", "number(numbers, at.col, at.col < gemm.n)"),
+        "fused_sum.cuh", "vectors.row.operands[kIndex]", "vectors.column.operands[kIndex]"),
     "simt_function_of_exchanged_indices": (
         "fused_sum.cuh", "value, at.row, at.col, static_cast<int>(", "value, at.col, at.row, static_cast<int>("),
     "simt_function_of_the_first_product": ("batch.cuh", "args.product = number_of(product);", "args.product = 0;"),
     "mma_function_of_a_pair_at_one_column": (
-        "fused_sum.cuh", "return widened(both, 16); }), next, 1));", "return widened(both, 16); }), at, 1));"),
+        "fused_sum.cuh", "return upper(both); }), vectors.second, next, 1));", "return upper(both); }), vectors.second, at, 1));"),
     "wgmma_function_of_the_first_product": ("batch.cuh", "args.product = number_of(product);", "args.product = 0;"),
     "wgmma_operand_of_a_function_beyond_d": (
-        "fused_sum.cuh", "number(numbers, at.col, at.col < gemm.n)", "number(numbers, at.col)"),
+        "epilogue_vectors.cuh", "operands[i], index, has_first)", "operands[i], index)"),
     "mma_amax_beyond_d": (
         "fused_sum.cuh", "kEpilogue.amax && at.row < gemm.m && at.col < gemm.n", "kEpilogue.amax"),
     "simt_amax_behind_the_scale": (
@@ -231,11 +239,11 @@ MUTANTS = {
     "simt_amax_with_its_sign": ("largest.cuh", "ptx::bits_of(value) & 0x7fffffffu", "value < 0 ? 0 : ptx::bits_of(value)"),
     "simt_derivative_at_the_value": ("activation.cuh", "return x <= 0 ? 0.0f : value;", "return value <= 0 ? 0.0f : value;"),
     "simt_matrix_of_the_first_product": ("batch.cuh", "args.stride[i], number_of(product),", "args.stride[i], 0,"),
-    "mma_matrix_of_a_pair_at_one_column": ("fused_sum.cuh", "return widened(both, 16); }), next", "return widened(both, 0); }), next"),
+    "mma_matrix_of_a_pair_at_one_column": ("fused_sum.cuh", "return upper(both); }), vectors", "return lower(both); }), vectors"),
     "simt_clamp_below_only": ("activation.cuh", "x > high ? high : x", "x"),
-    "simt_negative_of_relu": ("activation.cuh", "x < 0 ? 0.0f : x", "x < 0 ? -x : x"),
+    "simt_negative_of_relu": ("activation.cuh", "ptx::at_least(x, 0)", "ptx::at_least(x, -x)"),
     "wgmma_epilogue_read_beyond_d": (
-        "fused_sum.cuh", "return linear(sum, c, at, at.row < gemm.m, at.col < gemm.n);", "return linear(sum, c, at, at.row < gemm.m, true);"),
+        "epilogue_vectors.cuh", "has_first = index < end", "has_first = true"),
     "wgmma_residual_of_a_pair_beyond_d": (
         "fused_sum.cuh", "(place(matrix, ld, at), is_inside, has_both)", "(place(matrix, ld, at), is_inside, true)"),
     "mma_auxiliary_pair_beyond_d": (
