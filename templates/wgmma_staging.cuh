@@ -57,13 +57,19 @@ class WgmmaStaging {
   /// become zeros.
   HOTGEMM_DEVICE void copy(const WgmmaPiece& piece, u64 matrix, i64 ld) const {
     const int cols = piece.cols, row = piece.row, col = piece.col;
+    const Vector first = vector(cols, 0);
+    const u64 begin = element_address(matrix, ld, row + first.row, col + first.col);
 #pragma unroll 4
     for (int pass = 0; pass < passes(cols); ++pass) {
       const Vector at = vector(cols, pass);
       if (is_uneven(cols) && at.row >= kRows) continue;
       if (kConfig.transposed && at.row >= piece.rows) continue;
       const int valid = row + at.row < args_.m ? max_of(0, min_of(kVector, args_.n - col - at.col)) : 0;
-      const u64 from = valid > 0 ? element_address(matrix, ld, row + at.row, col + at.col) : matrix;
+      // Whole rows in each pass: the next one begins as far behind for all lanes.
+      const u64 there = has_whole_rows(cols)
+                            ? begin + static_cast<u64>(pass * (kWarpSize * kVector / cols) * ld) * kElementBytes
+                            : element_address(matrix, ld, row + at.row, col + at.col);
+      const u64 from = valid > 0 ? there : matrix;
       const u32 shared = in_buffer(piece.buffer, at.row, at.col);
       if constexpr (kVector > 1) {
         ptx::cp_async<kVector * kElementBytes>(shared, from, valid * kElementBytes);
@@ -170,6 +176,8 @@ class WgmmaStaging {
     return {index / (cols / kVector), index % (cols / kVector) * kVector};
   }
   static constexpr int passes(int cols) { return div_up(kRows * cols / kVector, kWarpSize); }
+  /// True if the vectors of a pass fill rows.
+  static constexpr bool has_whole_rows(int cols) { return kWarpSize * kVector % cols == 0; }
   /// True if some lanes have no vector in the last pass.
   static constexpr bool is_uneven(int cols) { return kRows * cols / kVector % kWarpSize != 0; }
 

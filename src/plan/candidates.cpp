@@ -277,6 +277,16 @@ std::vector<KernelConfig> variants(const KernelConfig& config, const Workload& p
   return keep_useful(std::move(configs), problem, arch);
 }
 
+std::optional<KernelConfig> with_second_buffer(const KernelConfig& config, const GemmTraits& traits) {
+  constexpr int kLeastStages = 3;
+  const auto* wgmma = std::get_if<WgmmaConfig>(&config);
+  if (wgmma == nullptr || traits.epilogue.matrices_read() == 0 || wgmma->store_buffers(traits) > 1) return std::nullopt;
+  for (WgmmaConfig lean = *wgmma; lean.stages >= kLeastStages; --lean.stages) {
+    if (lean.store_buffers(traits) > 1) return lean;
+  }
+  return std::nullopt;
+}
+
 namespace {
 
 /// The launches of a kernel whose blocks divide k. It has few tiles, so that their order does not matter.

@@ -31,6 +31,11 @@ std::vector<KernelConfig> anchors(const Workload& problem, const ArchLimits& arc
 /// Empty for families other than wgmma.
 std::vector<KernelConfig> variants(const KernelConfig& config, const Workload& problem, const ArchLimits& arch);
 
+/// `config` with so few stages that a warp has a second buffer for D: the next piece of a matrix that the epilogue
+/// reads is copied there while the one before is computed. Nothing if the epilogue reads none, there are two buffers
+/// already, or two do not fit.
+std::optional<KernelConfig> with_second_buffer(const KernelConfig& config, const GemmTraits& traits);
+
 /// The launches of `config` that may differ in speed on `problem`: each raster whose groups are no wider than the tiles
 /// of D; and each also as a programmatic launch, if the family can wait for its predecessor and `predicted_us` is short
 /// enough for that to matter. Under an SM limit below `sm_count`, the number of SMs of the GPU, only those that stay

@@ -305,6 +305,11 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
                        .launch = record.launch,
                        .origin = Origin::tuned,
                        .cublas_ratio = record.objective == Objective::speed ? record.cublas.default_ratio : 0});
+    if (const auto lean = with_second_buffer(record.config, traits_of(problem, record.launch))) {
+      choices.push_back(choices.front());
+      choices.back().config = *lean;
+      choices.back().origin = Origin::nearest;
+    }
   } else {
     const auto from = [&](const Workload& like, const Workload& asked_for, double us) {
       return from_neighbours(like, asked_for, us, device, database, query);
@@ -319,9 +324,8 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
       choices = from(without_groups(problem), problem, least_us(predictions));
     }
   }
-  // Beside a record these choices are for kernels that spill; an SM limit leaves few of them; an epilogue needs
-  // registers, which are known to suffice for anchors.
-  const bool is_refined = choices.empty() && problem.sm_limit == 0 && problem.epilogue == Epilogue{};
+  // Beside a record these choices are for kernels that spill; an SM limit leaves few of them.
+  const bool is_refined = choices.empty() && problem.sm_limit == 0;
   const std::vector<Prediction> estimated = is_refined ? refined(predictions, problem, device) : predictions;
   const std::size_t recorded = choices.size();  // those that follow are distinct
   for (Choice& choice : from_predictions(estimated, problem, device)) {

@@ -208,13 +208,15 @@ double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue
   const double share = std::min(1.0, warpgroups / 2);
   const double slots =
       model.fused_slots * share * (share < 1 ? model.lone_slots : 1) * (c.transposed ? model.transposed_slots : 1);
-  const double copies = c.copies_matrices(with_epilogue(t, epilogue)) ? work.matrices_read : 0;
+  const GemmTraits fused = with_epilogue(t, epilogue);
+  const double copies = c.copies_matrices(fused) ? work.matrices_read : 0;
+  const double copy = c.store_buffers(fused) > 1 ? model.matrix_cycles : model.lone_matrix_cycles;
   const double pieces =
       static_cast<double>(c.consumer_m()) / kWgmmaM * ceil_div(epilogue.columns_of_d(c.consumer_n()), c.store_cols(t));
   const double exchanged = c.exchanges_sums(t) ? static_cast<double>(c.block_m) * c.block_n : 0;
   return moved_cycles(c, t, epilogue, 1 + (t.reads_c ? 1 : 0) + work.matrices, warpgroups, model) +
-         exchanged / (model.exchanged_sums * share) + elements * work.instructions / slots +
-         copies * pieces * model.matrix_cycles + model.epilogue_cycles + (c.transposed ? model.exchange_cycles : 0);
+         exchanged / (model.exchanged_sums * share) + elements * work.instructions / slots + copies * pieces * copy +
+         model.epilogue_cycles + (c.transposed ? model.exchange_cycles : 0);
 }
 
 /// The cycles of the stores of a tile that the copy engine makes while the block multiplies its next tile: those of the
@@ -253,7 +255,9 @@ double wgmma_compute_us(const WgmmaConfig& c, const SeenWorkload& problem, const
   const GemmTraits& traits = problem.traits;
   const Waves waves = waves_of(c, problem, device, resident, splits);
   const double k_tiles = ceil_div(ceil_div(static_cast<double>(problem.k), c.block_k), splits);
-  const double products = k_tiles * k_tile_cycles(c, traits, epilogue, problem, waves, k_tiles, model);
+  // The halves of a gate are boxes of their own.
+  const double products =
+      k_tiles * k_tile_cycles(c, with_epilogue(traits, epilogue), epilogue, problem, waves, k_tiles, model);
   const double block =
       c.loaders > 0 ? model.loader_cycles : model.block_cycles + (c.one_tile ? 0 : model.producer_cycles);
   const double start = block + (c.cluster() > 1 ? model.cluster_cycles : 0);

@@ -53,10 +53,11 @@ struct WgmmaModel {
   double epilogue_cycles = 80;     ///< from the last product to the first store
   double exchange_cycles = 400;    ///< the same, in addition, if the warps of a consumer exchange elements
   double exchanged_sums = 60;      ///< rate at which lanes of two warpgroups exchange sums, if they load rows of bytes
-  double matrix_cycles = 500;      ///< from the copies of a piece of another matrix than D to its use
-  double fused_slots = 100;        ///< instructions of an epilogue in a clock, of all lanes of two warpgroups
-  double lone_slots = 0.7;         ///< their share for one warpgroup, whose warps are alone on their schedulers
-  double transposed_slots = 0.77;  ///< their share for a transposed config, which computes more places
+  double matrix_cycles = 150;      ///< from the copies of a piece of another matrix than D to its use
+  double lone_matrix_cycles = 1500;  ///< the same without a buffer to which the next piece is copied meanwhile
+  double fused_slots = 120;          ///< instructions of an epilogue in a clock, of all lanes of two warpgroups
+  double lone_slots = 1;             ///< their share for one warpgroup, whose warps are alone on their schedulers
+  double transposed_slots = 0.77;    ///< their share for a transposed config, which computes more places
 
   // The sum of the parts of a divided k (templates/wgmma_split.cuh).
   double slot_bytes = 20;        ///< rate of writing a slot, and of reading as much
@@ -115,6 +116,7 @@ inline constexpr WgmmaConstant kWgmmaConstants[] = {
     {"exchange_cycles", &WgmmaModel::exchange_cycles},
     {"exchanged_sums", &WgmmaModel::exchanged_sums},
     {"matrix_cycles", &WgmmaModel::matrix_cycles},
+    {"lone_matrix_cycles", &WgmmaModel::lone_matrix_cycles},
     {"fused_slots", &WgmmaModel::fused_slots},
     {"lone_slots", &WgmmaModel::lone_slots},
     {"transposed_slots", &WgmmaModel::transposed_slots},

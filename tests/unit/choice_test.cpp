@@ -89,11 +89,11 @@ TEST(Choice, AVariantOfAnAnchorMayBeTheBest) {
   EXPECT_EQ(std::ranges::count(all, pick), 1) << to_string(pick);
 }
 
-TEST(Choice, BesideARecordUnderAnSmLimitAndWithAnEpilogueThereAreOnlyAnchors) {
+TEST(Choice, BesideARecordAndUnderAnSmLimitThereAreOnlyAnchors) {
   const TemporaryDirectory directory;
   write_file(directory.segments() / "x.jsonl", to_line({unlikely_record("512 512 512 nt f16"), 1}) + "\n");
   const Database database{user_layer(directory)};
-  for (const char* text : {"512 512 512 nt f16", "4096 4096 512 nt f16 sms=64", "4096 4096 512 nt f16 epilogue=relu"}) {
+  for (const char* text : {"512 512 512 nt f16", "4096 4096 512 nt f16 sms=64"}) {
     const Workload problem = parse_workload(text);
     const std::vector<KernelConfig> known = anchors(problem, arch_limits(kArch));
     const std::vector<Choice> choices = choose_on(kArch, problem, database);
@@ -165,11 +165,11 @@ TEST(Choice, AnExactRecordWins) {
                                   [](const Choice& c) { return c.origin == Origin::estimated; }));
 }
 
-/// f16 and bf16 run at the same speed in the same kernels: what was measured for one is the answer for the other.
-/// The first choice for `problem` if a cooperative tile was recorded for the bare product.
-Choice fused_choice(const std::string& bare, const std::string& epilogue) {
+/// The first choice for the product with an epilogue if `config` was recorded for the bare one: a cooperative tile.
+Choice fused_choice(const std::string& bare, const std::string& epilogue,
+                    const std::string& config = "wgmma_m256_n208_k64_c2_sn0_pp0_o0_s3_cm1_cn1_b1") {
   TuningRecord record = sample_record(bare);
-  record.config = *parse_config("wgmma_m256_n208_k64_c2_sn0_pp0_o0_s3_cm1_cn1_b1");
+  record.config = *parse_config(config);
   record.launch = {8, false};
   Database database({});
   database.add(record);
@@ -189,6 +189,32 @@ TEST(Choice, ARecordedPickStaysForAShortEpilogue) {
   EXPECT_EQ(fused_choice("8192 14336 14336 nt bf16", " epilogue=relu").origin, Origin::tuned);
 }
 
+TEST(Choice, AMatrixThatAnEpilogueReadsHasASecondBuffer) {
+  const std::string bare = "65536 1024 1024 nt bf16", config = "wgmma_m192_n128_k64_c2_sn0_pp1_o0_s5_cm1_cn1_b1";
+  EXPECT_EQ(fused_choice(bare, " epilogue=bias", config).origin, Origin::tuned);
+  const Choice pick = fused_choice(bare, " epilogue=bias+residual", config);
+  EXPECT_EQ(to_string(pick.config), "wgmma_m192_n128_k64_c2_sn0_pp1_o0_s4_cm1_cn1_b1");
+  EXPECT_EQ(pick.launch, (LaunchConfig{8, false}));
+  EXPECT_EQ(pick.origin, Origin::nearest);
+}
+
+TEST(Choice, WithoutARecordAShortEpilogueTakesTheBarePick) {
+  const Database database{DatabaseOptions{}};
+  const std::string bare = "8192 14336 4096 nt bf16";
+  EXPECT_EQ(choose_on(kArch, parse_workload(bare + " epilogue=bias"), database).front().config,
+            choose_on(kArch, parse_workload(bare), database).front().config);
+}
+
+TEST(Choice, NoEpilogueMakesALargeProductDivideK) {
+  const Database database{DatabaseOptions{}};
+  for (const char* epilogue : {"bias+gelu+residual", "dgelu", "gelu_erf"}) {
+    const Workload problem = parse_workload(std::string("3072 3072 3072 nt bf16 epilogue=") + epilogue);
+    const KernelConfig pick = choose_on(kArch, problem, database).front().config;
+    EXPECT_FALSE(std::get<WgmmaConfig>(pick).split_k) << epilogue << ": " << to_string(pick);
+  }
+}
+
+/// f16 and bf16 run at the same speed in the same kernels: what was measured for one is the answer for the other.
 TEST(Choice, ARecordInTheOther16BitTypeIsAnAnswer) {
   Database database{DatabaseOptions{}};
   const TuningRecord record = unlikely_record("4096 4096 512 nt bf16");

@@ -335,6 +335,29 @@ TEST(WgmmaModel, EachPartOfAnEpilogueTakesTime) {
   for (const Epilogue& epilogue : longer) EXPECT_GT(added(kCooperative, problem, epilogue), least);
 }
 
+TEST(WgmmaModel, AMatrixWaitsWithoutASecondBuffer) {
+  WgmmaConfig one{.block_m = 192, .block_n = 128, .consumers = 2, .ping_pong = true, .stages = 5}, two = one;
+  two.stages = 4;
+  const Workload problem = parse_workload("65536 1024 1024 nt bf16");
+  const Epilogue epilogue{.bias = Bias::per_column, .residual = true};
+  EXPECT_GT(added(one, problem, epilogue), added(two, problem, epilogue) + 0.1);
+}
+
+TEST(WgmmaModel, HalvesOfAGateAreBoxesOfTheirOwn) {
+  const WgmmaConfig config{.block_m = 128, .block_n = 192, .consumers = 2, .ping_pong = true, .stages = 5};
+  const Epilogue gate{.activation = Activation::silu, .gate = Gate::halves};
+  const double of_rows = added(config, parse_workload("4096 28672 4096 nt bf16"), gate);
+  EXPECT_GT(added(config, parse_workload("4096 28672 4096 nn bf16"), gate), of_rows) << "boxes of 96 columns are two";
+}
+
+TEST(WgmmaModel, EachTileOfADividedKHasASumAndAnEpilogue) {
+  const auto reduce_us = [](const Workload& problem, const Epilogue& epilogue) {
+    return wgmma_reduce_us(kSplit, problem, h200(), 1, 1, {}, epilogue);
+  };
+  EXPECT_GT(reduce_us(sized(4096, 4096, 64), {}), 10 * reduce_us(sized(64, 64, 64), {}));
+  EXPECT_GT(reduce_us(sized(64, 64, 64), {.activation = Activation::gelu}), reduce_us(sized(64, 64, 64), {}));
+}
+
 TEST(WgmmaModel, SplitsFillAWaveAndLeaveNoPartEmpty) {
   for (const auto& [m, n, k] : {std::tuple(64, 64, 131072), std::tuple(64, 1280, 8192), std::tuple(256, 256, 700),
                                 std::tuple(4096, 4096, 64), std::tuple(1, 1, 1)}) {
