@@ -5,6 +5,7 @@
 // them, or by a warp that holds the vectors' elements for a part of a tile.
 
 #include "element_access.cuh"
+#include "held_relu_bits.cuh"
 #include "ptx/element.hpp"
 #include "ptx/index.hpp"
 #include "ptx/memory.hpp"
@@ -25,11 +26,13 @@ struct VectorElements {
   float operands[EpilogueFunction::kMostOperands];  ///< of the user's function
 };
 
-/// The elements for an element of D. With a gate `column` is that of the gate, and `other` the one that it multiplies.
+/// The elements for an element of D, and its bit of ReLU if the epilogue reads it. With a gate `column` is that of the
+/// gate, and `other` the one that it multiplies.
 struct ElementVectors {
   VectorElements row;
   VectorElements column;
   VectorElements other;
+  bool bit;
 };
 struct PairVectors {
   ElementVectors first;
@@ -59,7 +62,7 @@ class EpilogueVectors {
     return false;
   }
   static constexpr bool kHasAny = kEpilogue.scale_a == Scaling::vector || kEpilogue.scale_b == Scaling::vector ||
-                                  kEpilogue.bias != Bias::none || has_operand();
+                                  kEpilogue.bias != Bias::none || kEpilogue.reads_bits() || has_operand();
 
  public:
   /// True if a warp can hold the elements for 16 rows and 64 columns; for 64 rows and 16 columns if pairs go down.
@@ -69,7 +72,6 @@ class EpilogueVectors {
   /// No element is loaded before an object is made, or before the last call of begin_part.
   EpilogueVectors() = default;
   HOTGEMM_DEVICE void begin_part() { here_ = ptx::unchanged_from_here(0); }
-  HOTGEMM_DEVICE u64 here() const { return here_; }
 
   /// An f32 of a vector, or 0 if there is none.
   HOTGEMM_DEVICE float number(u64 vector, int index, bool is_there = true) const {
@@ -104,6 +106,7 @@ class EpilogueVectors {
     ElementVectors elements = {};
     elements.row = of_row(source, at.row, at.row < gemm.m);
     set_columns(elements, source, gemm, at.col);
+    elements.bit = bit(source, gemm, at);
     return elements;
   }
   /// The elements for a pair, of which the second is at `next`.
@@ -116,6 +119,7 @@ class EpilogueVectors {
     } else {
       set_columns(pair.second, source, gemm, next.col);
     }
+    pair.second.bit = bit(source, gemm, next);
     return pair;
   }
 
@@ -129,6 +133,8 @@ class EpilogueVectors {
       const int row = first.row + across + 8 * half, col = first.col + across + 8 * half;
       across_[half] = kPairsDown ? of_column(source, col, col, col < gemm.n) : of_row(source, row, row < gemm.m);
     }
+    if constexpr (kEpilogue.reads_bits())
+      bits_.load(source.args.auxiliary + here_, source.args.ld_auxiliary, first, {gemm.m, gemm.n});
     if constexpr (kPairsDown) {
       along_[0] = two<true>(source, first.row + along, 0, gemm.m);
     } else {
@@ -149,6 +155,7 @@ class EpilogueVectors {
       take<false>(along_[0], lane, pair.first.column, pair.second.column);
       if constexpr (kEpilogue.is_gated()) take<false>(along_[1], lane, pair.first.other, pair.second.other);
     }
+    if constexpr (kEpilogue.reads_bits()) bits_.get(group, number, pair.first.bit, pair.second.bit);
     return pair;
   }
 
@@ -183,6 +190,12 @@ class EpilogueVectors {
         if (is_operand(i, kKind)) elements.operands[i] = number(source.extras.operands[i], index, is_there);
       }
     }
+  }
+  template <class Source>
+  HOTGEMM_DEVICE bool bit(const Source& source, const GemmArgs& gemm, Element2d at) const {
+    if constexpr (!kEpilogue.reads_bits()) return false;
+    const bool is_there = at.row < gemm.m && at.col < gemm.n;
+    return load_relu_bit(source.args.auxiliary + here_, source.args.ld_auxiliary, at, is_there);
   }
   template <class Source>
   HOTGEMM_DEVICE void set_columns(ElementVectors& elements, const Source& source, const GemmArgs& gemm, int col) const {
@@ -293,7 +306,8 @@ class EpilogueVectors {
 
   u64 here_ = ptx::unchanged_from_here(0);  // 0; what is added to it is not loaded before
   VectorElements across_[2] = {};           // of the lane's rows, or columns, g and g + 8
-  Two along_[2] = {};                       // number 2 * lane and the next of the part; those of the gate's other half
+  HeldReluBits<kNeighbours> bits_;
+  Two along_[2] = {};  // number 2 * lane and the next of the part; those of the gate's other half
 };
 
 }  // namespace hotgemm

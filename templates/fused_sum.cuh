@@ -344,7 +344,7 @@ class FusedSum {
   template <class Value>
   HOTGEMM_DEVICE float finished(const GemmArgs& gemm, Value linear, const MatrixElements<float>& elements,
                                 const ElementVectors& vectors, Element2d at, int half = 0) const {
-    float value = shaped(gemm, linear, elements, vectors, at);
+    float value = shaped(linear, elements, vectors, at);
     if constexpr (kEpilogue.residual) value = ptx::add_rn(value, elements.residual);
     if (kEpilogue.amax && at.row < gemm.m && at.col < gemm.n) largest_.add(value);
     if constexpr (kHasGradient) {
@@ -360,8 +360,8 @@ class FusedSum {
   }
 
   /// The activation, or what stands in its place; and the gate.
-  HOTGEMM_DEVICE float shaped(const GemmArgs& gemm, float value, const MatrixElements<float>& elements,
-                              const ElementVectors& vectors, Element2d at) const {
+  HOTGEMM_DEVICE float shaped(float value, const MatrixElements<float>& elements, const ElementVectors& vectors,
+                              Element2d at) const {
     if constexpr (kHasFunction) {
       value = FunctionOf<kEpilogue.function>::at(value, at.row, at.col, static_cast<int>(extras_.product),
                                                  {operand<0>(elements, vectors), operand<1>(elements, vectors),
@@ -369,8 +369,7 @@ class FusedSum {
     } else if constexpr (kEpilogue.has_clamp()) {
       value = clamped(value, extras_.low, extras_.high);
     } else if constexpr (kEpilogue.reads_bits()) {
-      const bool is_there = at.row < gemm.m && at.col < gemm.n;
-      if (!load_relu_bit(epilogue_.auxiliary + vectors_.here(), epilogue_.ld_auxiliary, at, is_there)) value = 0;
+      if (!vectors.bit) value = 0;
     } else if constexpr (kEpilogue.reads_auxiliary()) {
       value = differentiated<kEpilogue.activation>(value, elements.auxiliary);
     } else {
@@ -378,10 +377,9 @@ class FusedSum {
     }
     return value;
   }
-  HOTGEMM_DEVICE float shaped(const GemmArgs& gemm, const GatedSums<float>& values,
-                              const MatrixElements<float>& elements, const ElementVectors& vectors,
-                              Element2d at) const {
-    return ptx::mul_rn(shaped(gemm, values.gate, elements, vectors, at), values.other);
+  HOTGEMM_DEVICE float shaped(const GatedSums<float>& values, const MatrixElements<float>& elements,
+                              const ElementVectors& vectors, Element2d at) const {
+    return ptx::mul_rn(shaped(values.gate, elements, vectors, at), values.other);
   }
 
   static HOTGEMM_DEVICE u64 amax_of(const NoExtras&) { return 0; }

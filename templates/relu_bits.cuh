@@ -29,7 +29,7 @@ HOTGEMM_DEVICE u64 word_of_bits(u64 bits, i64 ld, Element2d at) {
   return bits + static_cast<u64>(at.row * (ld / 8) + at.col / 32 * 4);
 }
 
-/// True if the element's bit is 1. An element that is not there has none. Neighbours share the load.
+/// True if the element's bit is 1. An element that is not there has none.
 HOTGEMM_DEVICE bool load_relu_bit(u64 bits, i64 ld, Element2d at, bool is_there) {
   return (ptx::ld_global_unchanged_b32_if(word_of_bits(bits, ld, at), is_there) >> (at.col % 32) & 1) != 0;
 }

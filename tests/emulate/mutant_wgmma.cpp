@@ -56,6 +56,7 @@ constexpr GemmTraits kInterleaved{.op_a = Op::n, .op_b = Op::t, .vec_d = 1, .epi
 
 constexpr Epilogue kBits{.bias = Bias::per_column, .aux = true, .activation = Activation::relu, .bits = true, .bias_gradient = Bias::per_column};
 constexpr GemmTraits kWritesBits{.op_a = Op::n, .op_b = Op::t, .epilogue = kBits};
+constexpr GemmTraits kReadsBits{.op_a = Op::n, .op_b = Op::t, .epilogue = {.activation = Activation::drelu, .bits = true}};
 constexpr GemmTraits kWritesBitsOfBytes{.element = DType::s8, .accumulator = DType::s32, .op_a = Op::n, .op_b = Op::t, .vec_a = 16, .vec_b = 16, .vec_d = 1, .epilogue = kBits};
 
 constexpr Epilogue kBlocks{.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128};
@@ -101,6 +102,8 @@ const GemmKernel kKernels[] = {
     kernel<kWritesBits, kWidePart>(),
     kernel<kWritesBits, kFewRows>(),
     kernel<kWritesBits, kSplit>(),
+    kernel<kReadsBits, kWidePart>(),
+    kernel<kReadsBits, kFewRows>(),
     kernel<kWritesBitsOfBytes, kOfBytes>(),
     kernel<kWide, kCooperative>(),
     kernel<kTf32, kOfWords>(),

@@ -159,8 +159,8 @@ MUTANTS = {
     # ---- gates ----
     "simt_gate_columns_exchanged": ("shared/gate.hpp", "GateColumns{2 * col, 2 * col + 1}", "GateColumns{2 * col + 1, 2 * col}"),
     "simt_gate_goes_through_no_activation": (
-        "fused_sum.cuh", "shaped(gemm, values.gate, elements, vectors, at), values.other)",
-        "values.gate, shaped(gemm, values.other, elements, vectors, at))"),
+        "fused_sum.cuh", "shaped(values.gate, elements, vectors, at), values.other)",
+        "values.gate, shaped(values.other, elements, vectors, at))"),
     "simt_gate_with_the_bias_of_d": (
         "epilogue_vectors.cuh", "of_column(source, columns.other,", "of_column(source, columns.gate,"),
     "simt_gate_second_half_of_the_tile": ("simt.cuh", "outer0 / 2 + outer % kHalf", "outer0 / 2 + outer"),
@@ -200,6 +200,9 @@ MUTANTS = {
     "simt_bits_of_the_first_product": (
         "batch.cuh", "moved(args.auxiliary, batch.stride_auxiliary / 8, product, 1)", "args.auxiliary"),
     "simt_bits_read_without_a_shift": ("relu_bits.cuh", ">> (at.col % 32) & 1) != 0", "& 1) != 0"),
+    "wgmma_held_bits_of_one_word": ("held_relu_bits.cuh", "words_[number % 2][group / 2]", "words_[number % 2][0]"),
+    "wgmma_held_bits_of_the_first_columns": ("held_relu_bits.cuh", "(lane / 4 + number % 2 * 8)", "(lane / 4)"),
+    "wgmma_held_bits_of_a_word_alone": ("held_relu_bits.cuh", "funnel(word(row, col), word(row, col - shift + 32),", "funnel(word(row, col), 0,"),
     "simt_gradient_of_rows_by_column": ("bias_gradient.cuh", "? at.row : at.col;", "? at.col : at.col;"),
     "simt_gradient_behind_the_scale": ("fused_sum.cuh", "(extras_.bias_gradient, value, at,", "(extras_.bias_gradient, value * scale_d_, at,"),
     "mma_bits_of_half_a_quad": ("relu_bits.cuh", "    byte |= ptx::shfl_sync_bfly_b32(byte, 2, 0x1f, quad);\n", ""),

@@ -49,6 +49,7 @@ const std::vector<GemmKernel>& backward_kernels() {
       kernel<kF16, kRows, true, 8, 1, kPingPong>(),  // by lanes
       kernel<kBf16, kRows, true, 8, 8, kDown>(),     // transposed: pairs down
       kernel<kF16, kGelu, false, 8, 8, kDown>(),
+      kernel<kBf16, kBackward, false, 8, 8, kDown>(),
       kernel<kS8ToF32, kRows, false, 16, 2, kDownBytes>(),  // right from registers
       kernel<kS8ToF32, kBackward, false, 16, 1, kDownBytes>(),
       kernel<kF16ToF32, kRows, true, 8, 4, kBulk>(),  // lanes of odd rows are ahead
