@@ -165,55 +165,6 @@ TEST(Choice, AnExactRecordWins) {
                                   [](const Choice& c) { return c.origin == Origin::estimated; }));
 }
 
-/// The first choice for the product with an epilogue if `config` was recorded for the bare one: a cooperative tile.
-Choice fused_choice(const std::string& bare, const std::string& epilogue,
-                    const std::string& config = "wgmma_m256_n208_k64_c2_sn0_pp0_o0_s3_cm1_cn1_b1") {
-  TuningRecord record = sample_record(bare);
-  record.config = *parse_config(config);
-  record.launch = {8, false};
-  Database database({});
-  database.add(record);
-  return choose_on(kArch, parse_workload(bare + epilogue), database).front();
-}
-
-TEST(Choice, PingPongHidesALongEpilogue) {
-  const std::string bare = "8192 14336 4096 nt bf16";
-  EXPECT_EQ(fused_choice(bare, "").origin, Origin::tuned);
-  for (const char* epilogue : {" epilogue=dgelu", " epilogue=drelu", " epilogue=bias+gelu_erf"}) {
-    const KernelConfig pick = fused_choice(bare, epilogue).config;
-    EXPECT_TRUE(std::get<WgmmaConfig>(pick).ping_pong) << epilogue << ": " << to_string(pick);
-  }
-}
-
-TEST(Choice, ARecordedPickStaysForAShortEpilogue) {
-  EXPECT_EQ(fused_choice("8192 14336 14336 nt bf16", " epilogue=relu").origin, Origin::tuned);
-}
-
-TEST(Choice, AMatrixThatAnEpilogueReadsHasASecondBuffer) {
-  const std::string bare = "65536 1024 1024 nt bf16", config = "wgmma_m192_n128_k64_c2_sn0_pp1_o0_s5_cm1_cn1_b1";
-  EXPECT_EQ(fused_choice(bare, " epilogue=bias", config).origin, Origin::tuned);
-  const Choice pick = fused_choice(bare, " epilogue=bias+residual", config);
-  EXPECT_EQ(to_string(pick.config), "wgmma_m192_n128_k64_c2_sn0_pp1_o0_s4_cm1_cn1_b1");
-  EXPECT_EQ(pick.launch, (LaunchConfig{8, false}));
-  EXPECT_EQ(pick.origin, Origin::nearest);
-}
-
-TEST(Choice, WithoutARecordAShortEpilogueTakesTheBarePick) {
-  const Database database{DatabaseOptions{}};
-  const std::string bare = "8192 14336 4096 nt bf16";
-  EXPECT_EQ(choose_on(kArch, parse_workload(bare + " epilogue=bias"), database).front().config,
-            choose_on(kArch, parse_workload(bare), database).front().config);
-}
-
-TEST(Choice, NoEpilogueMakesALargeProductDivideK) {
-  const Database database{DatabaseOptions{}};
-  for (const char* epilogue : {"bias+gelu+residual", "dgelu", "gelu_erf"}) {
-    const Workload problem = parse_workload(std::string("3072 3072 3072 nt bf16 epilogue=") + epilogue);
-    const KernelConfig pick = choose_on(kArch, problem, database).front().config;
-    EXPECT_FALSE(std::get<WgmmaConfig>(pick).split_k) << epilogue << ": " << to_string(pick);
-  }
-}
-
 /// f16 and bf16 run at the same speed in the same kernels: what was measured for one is the answer for the other.
 TEST(Choice, ARecordInTheOther16BitTypeIsAnAnswer) {
   Database database{DatabaseOptions{}};

@@ -1,0 +1,69 @@
+// Choices for products with an epilogue. Records are of bare products.
+
+#include "plan/choice.hpp"
+#include "unit/database_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <variant>
+
+namespace hotgemm {
+namespace {
+
+Choice first_choice(const std::string& problem, const Database& database) {
+  constexpr const char* kArch = "sm_90a";
+  GpuQuery query;
+  query.environment.arch = kArch;
+  return choose(parse_workload(problem), kArch, database, query).front();
+}
+
+/// The first choice for the product with an epilogue if `config` was recorded for the bare one: a cooperative tile.
+Choice fused_choice(const std::string& bare, const std::string& epilogue,
+                    const std::string& config = "wgmma_m256_n208_k64_c2_sn0_pp0_o0_s3_cm1_cn1_b1") {
+  TuningRecord record = sample_record(bare);
+  record.config = *parse_config(config);
+  record.launch = {8, false};
+  Database database({});
+  database.add(record);
+  return first_choice(bare + epilogue, database);
+}
+
+TEST(FusedChoice, PingPongHidesALongEpilogue) {
+  const std::string bare = "8192 14336 4096 nt bf16";
+  EXPECT_EQ(fused_choice(bare, "").origin, Origin::tuned);
+  for (const char* epilogue : {" epilogue=dgelu", " epilogue=drelu", " epilogue=bias+gelu_erf"}) {
+    const KernelConfig pick = fused_choice(bare, epilogue).config;
+    EXPECT_TRUE(std::get<WgmmaConfig>(pick).ping_pong) << epilogue << ": " << to_string(pick);
+  }
+}
+
+TEST(FusedChoice, ARecordedPickStaysForAShortEpilogue) {
+  EXPECT_EQ(fused_choice("8192 14336 14336 nt bf16", " epilogue=relu").origin, Origin::tuned);
+}
+
+TEST(FusedChoice, AMatrixThatAnEpilogueReadsHasASecondBuffer) {
+  const std::string bare = "65536 1024 1024 nt bf16", config = "wgmma_m192_n128_k64_c2_sn0_pp1_o0_s5_cm1_cn1_b1";
+  EXPECT_EQ(fused_choice(bare, " epilogue=bias", config).origin, Origin::tuned);
+  const Choice pick = fused_choice(bare, " epilogue=bias+residual", config);
+  EXPECT_EQ(to_string(pick.config), "wgmma_m192_n128_k64_c2_sn0_pp1_o0_s4_cm1_cn1_b1");
+  EXPECT_EQ(pick.launch, (LaunchConfig{8, false}));
+  EXPECT_EQ(pick.origin, Origin::nearest);
+}
+
+TEST(FusedChoice, WithoutARecordAShortEpilogueTakesTheBarePick) {
+  const Database database{DatabaseOptions{}};
+  const std::string bare = "8192 14336 4096 nt bf16";
+  EXPECT_EQ(first_choice(bare + " epilogue=bias", database).config, first_choice(bare, database).config);
+}
+
+TEST(FusedChoice, NoEpilogueMakesALargeProductDivideK) {
+  const Database database{DatabaseOptions{}};
+  for (const char* epilogue : {"bias+gelu+residual", "dgelu", "gelu_erf"}) {
+    const KernelConfig pick = first_choice(std::string("3072 3072 3072 nt bf16 epilogue=") + epilogue, database).config;
+    EXPECT_FALSE(std::get<WgmmaConfig>(pick).split_k) << epilogue << ": " << to_string(pick);
+  }
+}
+
+}  // namespace
+}  // namespace hotgemm
