@@ -78,7 +78,7 @@ class EpilogueVectors {
     return ptx::float_of(ptx::ld_global_unchanged_b32_if(address(vector, index, 4), is_there));
   }
 
-  /// See FusedSum.
+  /// See FusedSum::prefetch.
   template <class Source>
   static HOTGEMM_DEVICE void prefetch(const Source& source, const GemmArgs& gemm, Element2d tile, Element2d extent,
                                       int lane) {

@@ -169,7 +169,7 @@ class WgmmaEpilogue {
       const Element2d at = op.begin_part({here.row, here.col});
       here.row = at.row;
       here.col = at.col;
-      if constexpr (Op::kHoldsVectors && !WgmmaConfig::has_wide_d(kTraits)) op.hold_vectors(args_, at);
+      if constexpr (Op::kHoldsVectors) op.hold_vectors(args_, at);
       store_piece(op, accumulators[i / kPieces], here, [&] {
         if (kRequestsAhead && i + 1 < kBlocks * kPieces)
           Matrices::request(sink_, source_, args_, piece(i + 1, row, col), true);

@@ -30,9 +30,9 @@
 namespace hotgemm {
 
 /// Each block has one item: a tile, and a part of its k. The blocks of a cluster have the same part of neighbouring
-/// tiles, and neighbouring clusters the parts of the same tiles, product by product. Without clusters neighbouring
-/// blocks have the same part of neighbouring tiles too: they read the same rows at the same time, for which L2 answers
-/// once. The grid has the same number of blocks for each tile.
+/// tiles, and neighbouring clusters have the other parts of these tiles. Without clusters, neighbouring blocks have
+/// neighbouring tiles and the same part of k: they read the same rows at the same time, which L2 reads once. The grid
+/// has the same number of blocks for each tile.
 template <WgmmaConfig kConfig, bool kBatched>
 class SplitTiles {
  public:
