@@ -15,13 +15,14 @@ HOTGEMM_DEVICE float logistic(float x) { return ptx::rcp_approx(1.0f + ptx::ex2_
 /// NaN stays NaN.
 HOTGEMM_DEVICE float clamped(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
 
-/// The value of the activation at `x`. NaN stays NaN; gelu and silu of minus infinity are NaN. The relative error is a
-/// few units in the last place of f32. Where the result is near zero it is more: up to |x| 2^-23 for the logistic
-/// function of a negative x, which becomes 0 below 2^-126, and 2^-24 |x| as an absolute error for gelu_erf.
+/// The value of the activation at `x`. NaN stays NaN; relu of -0 may be 0; gelu and silu of minus infinity are NaN. The
+/// relative error is a few units in the last place of f32. Where the result is near zero it is more: up to |x| 2^-23
+/// for the logistic function of a negative x, which becomes 0 below 2^-126, and 2^-24 |x| as an absolute error for
+/// gelu_erf.
 template <Activation kActivation>
 HOTGEMM_DEVICE float activated(float x) {
   if constexpr (kActivation == Activation::relu) {
-    return ptx::at_least(x, 0);
+    return ptx::at_least(x, 0.0f);
   } else if constexpr (kActivation == Activation::gelu) {
     // x/2 (1 + tanh u) = x / (1 + exp(-2u)), where u = sqrt(2/pi) (x + 0.044715 x^3).
     constexpr float kTwoRoots = 1.5957691216057308f, kCubic = 0.044715f * kTwoRoots;

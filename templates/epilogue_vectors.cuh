@@ -1,8 +1,8 @@
 #pragma once
 
 // The vectors of an epilogue: factors, biases and a function's operands, of rows and of columns. The compiler does not
-// merge loads that are inline assembly, so a load that elements share is written once: by the lane that has a pair of
-// them, or by a warp that holds the vectors' elements for a part of a tile.
+// merge loads that are inline assembly. So a lane loads once for its pair, or a warp holds the elements for a part of a
+// tile.
 
 #include "element_access.cuh"
 #include "held_relu_bits.cuh"
@@ -123,8 +123,8 @@ class EpilogueVectors {
     return pair;
   }
 
-  /// Loads the elements for the part of D that begins at `first`. Called by a warp, each lane of which has the pairs of
-  /// an accumulator in it. With kHolds.
+  /// Loads the elements for the part of D that begins at `first`. Called by all lanes of a warp. Their pairs lie in the
+  /// part as in an accumulator. With kHolds.
   template <class Source>
   HOTGEMM_DEVICE void hold(const Source& source, const GemmArgs& gemm, Element2d first) {
     const int lane = ptx::thread_index() % kWarpSize, across = lane / 4, along = 2 * lane;
@@ -254,8 +254,7 @@ class EpilogueVectors {
   template <bool kOfRows>
   static constexpr FunctionOperand kOperand = kOfRows ? FunctionOperand::row : FunctionOperand::column;
 
-  /// Those from `index` on, of which those from `end` on are not there. Scales and biases lie `skipped` elements
-  /// behind.
+  /// Loads elements `index` and `index` + 1; 0 from `end` on. Scales and biases are read `skipped` elements further on.
   template <bool kOfRows, class Source>
   HOTGEMM_DEVICE Two two(const Source& source, int index, int skipped, int end) const {
     const bool has_first = index < end, has_second = index + 1 < end;

@@ -62,7 +62,7 @@ class FusedSum {
   static constexpr bool kHasGroups =
       (kHasGradient || kEpilogue.writes_bits()) && kNeighbours != Neighbours::none && size_bytes(kElement) == 2;
   static constexpr bool kNeedsNeighbours = kNeighbours != Neighbours::none && (kEpilogue.writes_bits() || kHasGradient);
-  /// True if the caller of `pair` calls hold_vectors.
+  /// True if the caller of `pair` may call hold_vectors. Otherwise each pair loads its own.
   static constexpr bool kHoldsVectors = Vectors::kHolds;
   using Sum = typename NumberOf<kTraits.accumulator>::type;
   using Result = float;
@@ -403,7 +403,7 @@ class FusedSum {
   Largest<kEpilogue.amax> largest_;
   mutable GradientSums<kEpilogue.bias_gradient, kNeighbours> sums_;  ///< of a group
   mutable ReluBitGroup<kNeighbours> bits_;
-  mutable int group_ = 0, pair_ = -1;  ///< of the next pair; -1 outside of groups
+  mutable int group_ = 0, pair_ = -1;  ///< of the next pair; -1 if the caller does not count them
   Vectors vectors_;
   float factor_, beta_;
   float scale_d_ = 1;

@@ -34,7 +34,6 @@ struct ScaledSum {
   };
   HOTGEMM_DEVICE ScaledSum(const GemmArgs&, const Source&) {}
   HOTGEMM_DEVICE Element2d begin_part(Element2d first) const { return first; }
-  static HOTGEMM_DEVICE void hold_vectors(const GemmArgs&, Element2d) {}
   static HOTGEMM_DEVICE void begin_pair(int, int) {}
 
   /// An op that reads matrices beside C is given their elements (MatrixElements), if the caller loads them.

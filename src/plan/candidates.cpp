@@ -7,6 +7,7 @@
 #include "config/sm_limit.hpp"
 #include "config/sum_order.hpp"
 #include "config/traits.hpp"
+#include "plan/epilogue_work.hpp"
 #include "plan/fma_menu.hpp"
 #include "plan/model.hpp"
 #include "plan/wgmma_menu.hpp"
@@ -278,11 +279,11 @@ std::vector<KernelConfig> variants(const KernelConfig& config, const Workload& p
 }
 
 std::optional<KernelConfig> with_second_buffer(const KernelConfig& config, const GemmTraits& traits) {
-  constexpr int kLeastStages = 3;
+  constexpr int kLeastStages = 3;  // fewer were not timed
   const auto* wgmma = std::get_if<WgmmaConfig>(&config);
-  if (wgmma == nullptr || traits.epilogue.matrices_read() == 0 || wgmma->store_buffers(traits) > 1) return std::nullopt;
+  if (wgmma == nullptr || traits.epilogue.matrices_read() == 0 || copies_ahead(*wgmma, traits)) return std::nullopt;
   for (WgmmaConfig lean = *wgmma; lean.stages >= kLeastStages; --lean.stages) {
-    if (lean.store_buffers(traits) > 1) return lean;
+    if (copies_ahead(lean, traits)) return lean;
   }
   return std::nullopt;
 }

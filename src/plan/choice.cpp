@@ -305,6 +305,7 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
                        .launch = record.launch,
                        .origin = Origin::tuned,
                        .cublas_ratio = record.objective == Objective::speed ? record.cublas.default_ratio : 0});
+    // The ratio to cuBLAS is that of the bare product for both.
     if (const auto lean = with_second_buffer(record.config, traits_of(problem, record.launch))) {
       choices.push_back(choices.front());
       choices.back().config = *lean;
@@ -324,8 +325,9 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
       choices = from(without_groups(problem), problem, least_us(predictions));
     }
   }
-  // Beside a record these choices are for kernels that spill; an SM limit leaves few of them.
-  const bool is_refined = choices.empty() && problem.sm_limit == 0;
+  // Beside a record these choices are for kernels that spill, and for long epilogues; an SM limit leaves few of them.
+  // Two matrices of an epilogue need registers, which are known to suffice for anchors.
+  const bool is_refined = choices.empty() && problem.sm_limit == 0 && problem.epilogue.matrices_read() < 2;
   const std::vector<Prediction> estimated = is_refined ? refined(predictions, problem, device) : predictions;
   const std::size_t recorded = choices.size();  // those that follow are distinct
   for (Choice& choice : from_predictions(estimated, problem, device)) {

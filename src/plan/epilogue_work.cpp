@@ -24,8 +24,8 @@ double activation_instructions(Activation activation) {
   return 0;
 }
 
-/// Instructions for the value in front of the activation. A warp holds the elements of vectors: those of rows stay in
-/// place, those of columns are exchanged by shuffles, a half or a whole one for each element of D.
+/// Instructions for the value in front of the activation, in a config that is not transposed: a warp holds the elements
+/// of vectors for a part of the tile, and gets those of columns by shuffles.
 double linear_instructions(const Epilogue& e) {
   constexpr double kOfRows = 1.25, kOfColumns = 2.5;
   double instructions = 2;
@@ -56,6 +56,11 @@ EpilogueWork epilogue_work(const Epilogue& e) {
     work.matrices += e.is_gated() ? 2 : 1;
   }
   return work;
+}
+
+bool copies_ahead(const WgmmaConfig& c, const GemmTraits& traits) {
+  const bool has_strips = !WgmmaConfig::has_aligned_d(traits) && c.strip_pieces(traits) > 1;
+  return c.copies_matrices(traits) && c.store_buffers(traits) > 1 && c.store_pieces(traits) > 1 && !has_strips;
 }
 
 }  // namespace hotgemm

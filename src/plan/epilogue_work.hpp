@@ -1,6 +1,8 @@
 #pragma once
 
+#include "shared/gemm_traits.hpp"
 #include "shared/gemm_types.hpp"
+#include "shared/wgmma_config.hpp"
 
 namespace hotgemm {
 
@@ -12,5 +14,9 @@ struct EpilogueWork {
 };
 
 EpilogueWork epilogue_work(const Epilogue& epilogue);
+
+/// True if kernels of `config` copy the next piece of a matrix while they compute the one before (MatrixPieces): it has
+/// a buffer of its own, which no strip uses.
+bool copies_ahead(const WgmmaConfig& config, const GemmTraits& traits);
 
 }  // namespace hotgemm

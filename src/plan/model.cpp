@@ -166,7 +166,8 @@ double compute_us(const WgmmaConfig& c, const SeenWorkload& problem, const Devic
   return wgmma_compute_us(c, problem, device, resident, splits, model, epilogue);
 }
 
-/// Microseconds after the last product and the last byte from DRAM, in which blocks add parts of a sum.
+/// Microseconds after the last product and the last byte from DRAM, in which blocks add parts of sums and do the
+/// epilogue.
 template <class Config>
 double reduce_us(const Config&, const SeenWorkload&, const DeviceInfo&, int, int, const WgmmaModel&, const Epilogue&) {
   return 0;

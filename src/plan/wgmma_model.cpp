@@ -210,7 +210,7 @@ double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue
       model.fused_slots * share * (share < 1 ? model.lone_slots : 1) * (c.transposed ? model.transposed_slots : 1);
   const GemmTraits fused = with_epilogue(t, epilogue);
   const double copies = c.copies_matrices(fused) ? work.matrices_read : 0;
-  const double copy = c.store_buffers(fused) > 1 ? model.matrix_cycles : model.lone_matrix_cycles;
+  const double copy = copies_ahead(c, fused) ? model.matrix_cycles : model.lone_matrix_cycles;
   const double pieces =
       static_cast<double>(c.consumer_m()) / kWgmmaM * ceil_div(epilogue.columns_of_d(c.consumer_n()), c.store_cols(t));
   const double exchanged = c.exchanges_sums(t) ? static_cast<double>(c.block_m) * c.block_n : 0;
@@ -289,7 +289,7 @@ double wgmma_reduce_us(const WgmmaConfig& c, const SeenWorkload& problem, const 
   const double moved = (slot_bytes + read_bytes) * waves.concurrent / model.slot_bytes;
   const double fused =
       epilogue_cycles(c, traits, epilogue, c.readers(), model) - epilogue_cycles(c, traits, {}, c.readers(), model);
-  const double turns = waves.busiest / waves.concurrent;  // tiles that a block's place on an SM has one after another
+  const double turns = waves.busiest / waves.concurrent;  // tiles that one block slot of an SM runs in turn
   return turns * (model.arrive_cycles + moved + model.epilogue_cycles + fused / owners) / device.clock_mhz;
 }
 

@@ -149,8 +149,8 @@ struct SeenWorkload : Workload {
 double wgmma_compute_us(const WgmmaConfig& config, const SeenWorkload& problem, const DeviceInfo& device, int resident,
                         int splits = 1, const WgmmaModel& model = {}, const Epilogue& epilogue = {});
 
-/// The predicted microseconds for the sum of the parts, after the products of the slowest block, and for `epilogue`. 0
-/// for a config whose blocks do not divide k.
+/// The predicted microseconds in which the slowest block adds the parts of sums and does `epilogue`, over all tiles
+/// that it runs in turn. 0 for a config whose blocks do not divide k.
 double wgmma_reduce_us(const WgmmaConfig& config, const SeenWorkload& problem, const DeviceInfo& device, int resident,
                        int splits, const WgmmaModel& model = {}, const Epilogue& epilogue = {});
 

@@ -71,8 +71,8 @@ HOTGEMM_DEVICE int number_from_here(int number) {
   HOTGEMM_PTX("" : "+r"(number));
   return number;
 }
-/// Loads under a predicate, zero if `condition` is false, of memory that does not change from unchanged_from_here on:
-/// the compiler may use one load several times.
+/// Loads under a predicate, zero if `condition` is false, of memory that does not change from unchanged_from_here on.
+/// The compiler may move a load, or drop it; it does not merge two of them.
 HOTGEMM_DEVICE u32 ld_global_unchanged_u16_if(u64 address, bool condition) {
   u32 value = 0;
   HOTGEMM_PTX_PURE("{ .reg .pred p; setp.ne.b32 p, %2, 0; mov.b32 %0, 0; @p ld.global.u16 %0, [%1]; }"

@@ -244,7 +244,7 @@ MUTANTS = {
     "simt_matrix_of_the_first_product": ("batch.cuh", "args.stride[i], number_of(product),", "args.stride[i], 0,"),
     "mma_matrix_of_a_pair_at_one_column": ("fused_sum.cuh", "return upper(both); }), vectors", "return lower(both); }), vectors"),
     "simt_clamp_below_only": ("activation.cuh", "x > high ? high : x", "x"),
-    "simt_negative_of_relu": ("activation.cuh", "ptx::at_least(x, 0)", "ptx::at_least(x, -x)"),
+    "simt_negative_of_relu": ("activation.cuh", "ptx::at_least(x, 0.0f)", "ptx::at_least(x, -x)"),
     "wgmma_epilogue_read_beyond_d": (
         "epilogue_vectors.cuh", "has_first = index < end", "has_first = true"),
     "wgmma_residual_of_a_pair_beyond_d": (
