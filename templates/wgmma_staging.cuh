@@ -26,6 +26,9 @@ class WgmmaStaging {
                                  : kTraits.vec_d == 1                         ? 1
                                                                               : 2;
   static constexpr bool kMovesChunks = kVector * kElementBytes == kChunkBytes;
+  /// True if a lane keeps the address of its first row of a matrix, and adds a distance for each pass that has whole
+  /// rows. With C, or with more accumulators, there are no registers for it: kernels spilled.
+  static constexpr bool kStepsByRows = !kTraits.reads_c && kConfig.accumulator_registers(kTraits) <= 200;
 
  public:
   static constexpr int kPieceColumns = WgmmaConfig::store_cols(kTraits);
@@ -65,10 +68,8 @@ class WgmmaStaging {
       if (is_uneven(cols) && at.row >= kRows) continue;
       if (kConfig.transposed && at.row >= piece.rows) continue;
       const int valid = row + at.row < args_.m ? max_of(0, min_of(kVector, args_.n - col - at.col)) : 0;
-      // If each pass has whole rows, all lanes move down by the same number of rows. Kernels that read C have no
-      // registers left for the address of the first row.
       u64 from = matrix;
-      if (has_whole_rows(cols) && !kTraits.reads_c) {
+      if (kStepsByRows && has_whole_rows(cols)) {
         const u64 there = begin + static_cast<u64>(pass * (kWarpSize * kVector / cols) * ld) * kElementBytes;
         from = valid > 0 ? there : matrix;
       } else {
