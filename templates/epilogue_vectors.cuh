@@ -39,7 +39,7 @@ struct PairVectors {
   ElementVectors second;
 };
 
-/// Where the vectors lie. `Extras` is ExtraArgs, or empty.
+/// The addresses of the vectors. `Extras` is ExtraArgs, or an empty struct.
 template <class Extras>
 struct VectorSource {
   const EpilogueArgs& args;
@@ -65,7 +65,7 @@ class EpilogueVectors {
                                   kEpilogue.bias != Bias::none || kEpilogue.reads_bits() || has_operand();
 
  public:
-  /// True if a warp can hold the elements for 16 rows and 64 columns; for 64 rows and 16 columns if pairs go down.
+  /// True if a warp can hold the elements for 16 rows and 64 columns, or for 64 rows and 16 columns if pairs go down.
   static constexpr bool kHolds = kHasAny && kNeighbours != Neighbours::none && size_bytes(kTraits.element_d) == 2 &&
                                  kEpilogue.gate != Gate::interleaved;
 
@@ -173,7 +173,7 @@ class EpilogueVectors {
     set_operands<FunctionOperand::row>(elements, source, row, is_there);
     return elements;
   }
-  /// Those for column `col` of the product, and the function's for column `of_d` of D.
+  /// The scale and the bias for column `col` of the product, and the function's operands for column `of_d` of D.
   template <class Source>
   HOTGEMM_DEVICE VectorElements of_column(const Source& source, int col, int of_d, bool is_there) const {
     VectorElements elements = {};
@@ -303,10 +303,10 @@ class EpilogueVectors {
     }
   }
 
-  u64 here_ = ptx::unchanged_from_here(0);  // 0; what is added to it is not loaded before
-  VectorElements across_[2] = {};           // of the lane's rows, or columns, g and g + 8
+  u64 here_ = ptx::unchanged_from_here(0);  // 0: no address that contains it is loaded before
+  VectorElements across_[2] = {};           // rows g and g + 8 of the lane, or columns
   HeldReluBits<kNeighbours> bits_;
-  Two along_[2] = {};  // number 2 * lane and the next of the part; those of the gate's other half
+  Two along_[2] = {};  // elements 2 * lane and 2 * lane + 1 of the part, and of the gate's other half
 };
 
 }  // namespace hotgemm

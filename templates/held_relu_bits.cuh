@@ -9,8 +9,9 @@
 
 namespace hotgemm {
 
-/// The bits of a part of D that a warp holds: of 16 rows and 64 columns, or with `down` of 64 rows and 16 columns that
-/// begin at a multiple of 16. Each lane has pairs in it, as accumulators do. All lanes of a warp call each function.
+/// The bits of a part of D. A warp holds those of 16 rows and 64 columns; with `down`, those of 64 rows and 16 columns,
+/// and the first column is a multiple of 16. Pairs lie in the part as in an accumulator. All lanes of a warp call each
+/// function.
 template <Neighbours kNeighbours>
 class HeldReluBits {
  public:
@@ -55,7 +56,7 @@ class HeldReluBits {
   }
 
  private:
-  u32 words_[2][2] = {};  // of the lane's rows g and g + 8, 32 columns each; with `down` of rows 2 * lane and the next
+  u32 words_[2][2] = {};  // rows g and g + 8, 32 columns each; with `down` rows 2 * lane and 2 * lane + 1, in one word
 };
 
 }  // namespace hotgemm

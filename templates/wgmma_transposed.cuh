@@ -159,7 +159,7 @@ class TransposedEpilogue {
             .col = col + begin};
   }
 
-  /// Where the accumulators of this warp begin in D. They are for 16 columns of all rows of a piece.
+  /// The place in D of the warp's first accumulator. The warp has 16 columns of all rows of a piece.
   static HOTGEMM_DEVICE Element2d first_pair(const WgmmaPiece& piece) {
     return {piece.row - Staging::warp() * WgmmaConfig::kStoreRows, piece.col + Staging::warp() * 16};
   }
