@@ -148,22 +148,22 @@ GemmTraits with_epilogue(GemmTraits traits, const Epilogue& epilogue) {
 /// blocks make each addition a product of three registers, which tensor cores that read theirs hold up; and a part of a
 /// tile that touches two blocks of columns chooses between their scales. Fitted to seven configs that take scales
 /// (docs/notebook/epilogues.md, 13).
-double promotion_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue, const Waves& waves) {
+double promotion_cycles(const WgmmaConfig& c, const GemmTraits& t, const Waves& waves) {
   if (!c.promote) return 0;
   constexpr double kWait = 200, kLoadRows = 180, kTakeScales = 60;
   constexpr double kOfScale = 0.46, kOfChoice = 0.2;  // clocks of the SM for an addition by each thread of a consumer
   const double additions = static_cast<double>(c.consumer_m()) * c.consumer_n() / kWarpgroupThreads;
   const double others = std::min(c.readers(), 2) * waves.concurrent;
   const double plain = (additions + kWait + (c.loads_rows(t) ? kLoadRows * c.instructions() : 0)) / others;
-  if (!epilogue.has_block_scales()) return plain;
-  const int columns = c.transposed ? 1 : c.scale_columns(with_epilogue(t, epilogue));
+  if (!t.epilogue.has_block_scales()) return plain;
+  const int columns = c.transposed ? 1 : c.scale_columns(t);
   const double of_addition = kOfScale + kOfChoice * (columns - 1);
   return plain + kTakeScales / others + of_addition * additions * c.readers();
 }
 
 /// Cycles that an SM needs for a k-tile of one of its tiles while its other tiles run beside it.
-double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue, const SeenWorkload& p,
-                     const Waves& waves, double k_tiles, const WgmmaModel& model) {
+double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const SeenWorkload& p, const Waves& waves,
+                     double k_tiles, const WgmmaModel& model) {
   const double loads = load_cycles(c, t, c.a_tile(t), t.vec_a, model) + load_cycles(c, t, c.b_tile(t), t.vec_b, model);
   const double tensor = tensor_cycles(c, t, model) + loaded_cycles(c, t, waves, model);
   const double shared = shared_cycles(c, t, model) + loads;
@@ -178,54 +178,50 @@ double k_tile_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& 
                        (c.cluster() > 1 ? model.cluster_k_cycles / waves.concurrent : 0);
   const double held_up = c.cluster() == 1 ? 0 : c.cluster() == 2 ? model.cluster_share : model.large_cluster_share;
   return (bound + model.unbound_share * (tensor + shared + copy)) * (1 + held_up) + waits +
-         promotion_cycles(c, t, epilogue, waves);
+         promotion_cycles(c, t, waves);
 }
 
 /// The share of tiles that do not begin at a line of D, so that each piece of a row crosses into another line. Rows of
 /// D are assumed to begin at lines: where they do not, pieces of all tiles cross, and it was not measured what that
 /// costs.
-double crossing_share(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue) {
-  const std::int64_t width = epilogue.columns_of_d(c.block_n) * size_bytes(t.element_d);
+double crossing_share(const WgmmaConfig& c, const GemmTraits& t) {
+  const std::int64_t width = t.epilogue.columns_of_d(c.block_n) * size_bytes(t.element_d);
   return 1 - static_cast<double>(std::gcd(width, std::int64_t{kLineBytes})) / kLineBytes;
 }
 
 /// Cycles in which `warpgroups` together store, or load, the elements of `matrices` matrices for a tile.
-double moved_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue, double matrices,
-                    double warpgroups, const WgmmaModel& model) {
-  const double bytes = static_cast<double>(c.block_m) * epilogue.columns_of_d(c.block_n) * size_bytes(t.element_d);
-  const double rate = !c.has_aligned_d(t)
-                          ? model.narrow_store_bytes
-                          : model.store_bytes / (1 + model.crossing_store * crossing_share(c, t, epilogue));
+double moved_cycles(const WgmmaConfig& c, const GemmTraits& t, double matrices, double warpgroups,
+                    const WgmmaModel& model) {
+  const double bytes = static_cast<double>(c.block_m) * t.epilogue.columns_of_d(c.block_n) * size_bytes(t.element_d);
+  const double rate = !c.has_aligned_d(t) ? model.narrow_store_bytes
+                                          : model.store_bytes / (1 + model.crossing_store * crossing_share(c, t));
   return matrices * bytes / (rate * (warpgroups < 2 ? model.lone_store : 1));
 }
 
 /// Cycles from the last product of a tile to its last store, by `warpgroups` together. A warp that copies matrices does
 /// so piece by piece, and waits for each copy.
-double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue, double warpgroups,
-                       const WgmmaModel& model) {
-  const EpilogueWork work = epilogue_work(epilogue);
-  const double columns = epilogue.columns_of_d(c.block_n), elements = c.block_m * columns;
+double epilogue_cycles(const WgmmaConfig& c, const GemmTraits& t, double warpgroups, const WgmmaModel& model) {
+  const EpilogueWork work = epilogue_work(t.epilogue);
+  const double columns = t.epilogue.columns_of_d(c.block_n), elements = c.block_m * columns;
   const double share = std::min(1.0, warpgroups / 2);
   const double slots =
       model.fused_slots * share * (share < 1 ? model.lone_slots : 1) * (c.transposed ? model.transposed_slots : 1);
-  const GemmTraits fused = with_epilogue(t, epilogue);
-  const double copies = c.copies_matrices(fused) ? work.matrices_read : 0;
-  const double copy = copies_ahead(c, fused) ? model.matrix_cycles : model.lone_matrix_cycles;
-  const double pieces =
-      static_cast<double>(c.consumer_m()) / kWgmmaM * ceil_div(epilogue.columns_of_d(c.consumer_n()), c.store_cols(t));
+  const double copies = c.copies_matrices(t) ? work.matrices_read : 0;
+  const double copy = copies_ahead(c, t) ? model.matrix_cycles : model.lone_matrix_cycles;
+  const double pieces = static_cast<double>(c.consumer_m()) / kWgmmaM *
+                        ceil_div(t.epilogue.columns_of_d(c.consumer_n()), c.store_cols(t));
   const double exchanged = c.exchanges_sums(t) ? static_cast<double>(c.block_m) * c.block_n : 0;
-  return moved_cycles(c, t, epilogue, 1 + (t.reads_c ? 1 : 0) + work.matrices, warpgroups, model) +
+  return moved_cycles(c, t, 1 + (t.reads_c ? 1 : 0) + work.matrices, warpgroups, model) +
          exchanged / (model.exchanged_sums * share) + elements * work.instructions / slots + copies * pieces * copy +
          model.epilogue_cycles + (c.transposed ? model.exchange_cycles : 0);
 }
 
 /// The cycles of the stores of a tile that the copy engine makes while the block multiplies its next tile: those of the
 /// pieces that have buffers of their own.
-double hidden_cycles(const WgmmaConfig& c, const GemmTraits& t, const Epilogue& epilogue, const WgmmaModel& model) {
-  const GemmTraits fused = with_epilogue(t, epilogue);
-  if (c.one_tile || c.split_k || !c.stores_in_bulk(fused)) return 0;
-  const double share = std::min(1.0, static_cast<double>(c.store_buffers(fused)) / c.store_pieces(fused));
-  return share * moved_cycles(c, t, epilogue, 1, c.readers(), model);
+double hidden_cycles(const WgmmaConfig& c, const GemmTraits& t, const WgmmaModel& model) {
+  if (c.one_tile || c.split_k || !c.stores_in_bulk(t)) return 0;
+  const double share = std::min(1.0, static_cast<double>(c.store_buffers(t)) / c.store_pieces(t));
+  return share * moved_cycles(c, t, 1, c.readers(), model);
 }
 
 /// Bytes of a row of A, and of a column of B, of all products of a batch.
@@ -252,17 +248,15 @@ Readings readings_of(const WgmmaConfig& c, const SeenWorkload& p) {
 
 double wgmma_compute_us(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device, int resident,
                         int splits, const WgmmaModel& model, const Epilogue& epilogue) {
-  const GemmTraits& traits = problem.traits;
+  const GemmTraits traits = with_epilogue(problem.traits, epilogue);
   const Waves waves = waves_of(c, problem, device, resident, splits);
   const double k_tiles = ceil_div(ceil_div(static_cast<double>(problem.k), c.block_k), splits);
-  // The halves of a gate are boxes of their own.
-  const double products =
-      k_tiles * k_tile_cycles(c, with_epilogue(traits, epilogue), epilogue, problem, waves, k_tiles, model);
+  const double products = k_tiles * k_tile_cycles(c, traits, problem, waves, k_tiles, model);
   const double block =
       c.loaders > 0 ? model.loader_cycles : model.block_cycles + (c.one_tile ? 0 : model.producer_cycles);
   const double start = block + (c.cluster() > 1 ? model.cluster_cycles : 0);
   double cycles = 0;
-  const double store = c.split_k ? 0 : epilogue_cycles(c, traits, epilogue, c.readers(), model) / waves.concurrent;
+  const double store = c.split_k ? 0 : epilogue_cycles(c, traits, c.readers(), model) / waves.concurrent;
   if (c.ping_pong) {
     // The products of one consumer run while the other stores. Nothing hides the store of the last tile.
     cycles = start + waves.busiest * std::max(products, (products + store) / 2) + store;
@@ -270,7 +264,7 @@ double wgmma_compute_us(const WgmmaConfig& c, const SeenWorkload& problem, const
     const double blocks =
         c.one_tile || c.split_k ? waves.busiest / waves.concurrent : 1;  // blocks that run one after another
     const double gap = model.tile_cycles / waves.concurrent;
-    const double hidden = std::min(hidden_cycles(c, traits, epilogue, model) / waves.concurrent, products);
+    const double hidden = std::min(hidden_cycles(c, traits, model) / waves.concurrent, products);
     const double tile = products + store - hidden + gap;
     cycles = blocks * start + (blocks - 1) * model.turnover_cycles + waves.busiest * tile - gap +
              hidden * waves.concurrent;  // nothing hides the stores of the last tiles
@@ -281,14 +275,13 @@ double wgmma_compute_us(const WgmmaConfig& c, const SeenWorkload& problem, const
 double wgmma_reduce_us(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device, int resident,
                        int splits, const WgmmaModel& model, const Epilogue& epilogue) {
   if (!c.split_k) return 0;
-  const GemmTraits& traits = problem.traits;
   const Waves waves = waves_of(c, problem, device, resident, splits);
   const double slot_bytes = static_cast<double>(c.block_m) * c.block_n * 4;
   const double owners = std::min(splits, c.block_m * c.block_n / (16 * 8));
   const double read_bytes = slot_bytes * splits / owners;
   const double moved = (slot_bytes + read_bytes) * waves.concurrent / model.slot_bytes;
-  const double fused =
-      epilogue_cycles(c, traits, epilogue, c.readers(), model) - epilogue_cycles(c, traits, {}, c.readers(), model);
+  const double fused = epilogue_cycles(c, with_epilogue(problem.traits, epilogue), c.readers(), model) -
+                       epilogue_cycles(c, problem.traits, c.readers(), model);
   const double turns = waves.busiest / waves.concurrent;  // tiles that one block slot of an SM runs in turn
   return turns * (model.arrive_cycles + moved + model.epilogue_cycles + fused / owners) / device.clock_mhz;
 }
