@@ -125,8 +125,8 @@ TEST_F(WgmmaCompile, TheMostAccumulatorsWhereLanesStoreD) {
   }
 }
 
-/// A bias is loaded among the stores. One kernel spills 96 bytes if rows of D begin at 2 bytes; without a bias it
-/// spills 80.
+/// A bias is loaded among the stores. One kernel spills 116 bytes if rows of D begin at 2 bytes; without a bias it
+/// spills 80. A plan then takes the next choice.
 TEST_F(WgmmaCompile, TheMostAccumulatorsWhereLanesStoreFusedD) {
   const auto fused = [](int vec_d) {
     const Layout& layout = kLayouts[static_cast<std::size_t>(vec_d) % std::size(kLayouts)];
@@ -140,7 +140,7 @@ TEST_F(WgmmaCompile, TheMostAccumulatorsWhereLanesStoreFusedD) {
   for (const int vec_d : {1, 2, 4}) {
     const std::vector<MatrixCase> cases = cases_of_the_largest({fused(vec_d)}, 1);
     ASSERT_GE(cases.size(), 10U);
-    most_spill_bytes_ = vec_d == 1 ? 96 : usual;
+    most_spill_bytes_ = vec_d == 1 ? 116 : usual;
     compile(cases, kShareOfLargest);
   }
   // The records of large ragged products name this one, which once spilled 620 bytes.
