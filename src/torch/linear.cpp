@@ -104,7 +104,7 @@ bool try_linear(const Arguments& arguments, std::int32_t activation, const Tenso
   row_major.ld = d->cols;
   Product product;
   if (!set_matrices(product, *element_of(x.dtype), *rows, transposed(*w), row_major)) return refuse(Outcome::empty);
-  product.operands.alpha = scalar_of(arguments[kAlpha]);
+  product.operands.alpha = static_cast<float>(scalar_of(arguments[kAlpha]));
   product.problem.activation = activation;
   if (const auto bias = optional_tensor(arguments[kBias])) {
     if (!is_vector_of(*bias, x, product.problem.n)) return refuse(Outcome::operand);

@@ -169,8 +169,15 @@ bool set_addend(Product& product, const Tensor& self, float beta) {
   return true;
 }
 
-/// True if beta × self + alpha × (a × b) is enqueued. All errors are left to PyTorch's kernel.
-bool try_addmm(const Tensor& self, const Tensor& a, const Tensor& b, float beta, float alpha, const Tensor& out) {
+/// The arguments of beta × self + alpha × (a × b).
+struct Addmm {
+  Tensor self, a, b;
+  double beta, alpha;
+};
+
+/// True if a kernel of ours is enqueued.
+bool try_addmm(const Addmm& sum, const Tensor& out) {
+  const auto& [self, a, b, beta, alpha] = sum;
   const auto refuse = [](Outcome outcome) {
     Ledger::get().count(Operator::addmm, outcome);
     return false;
@@ -180,55 +187,76 @@ bool try_addmm(const Tensor& self, const Tensor& a, const Tensor& b, float beta,
   if (!ma || !mb) return refuse(Outcome::strides);
   if (!md || (md->op != HOTGEMM_OP_N && md->cols > 1)) return refuse(Outcome::out);
   Product product;
-  product.operands.alpha = alpha;
+  product.operands.alpha = static_cast<float>(alpha);
   Matrix row_major = *md;
   row_major.op = HOTGEMM_OP_N;
   row_major.ld = std::max(md->cols, out.strides[0]);
   if (!set_matrices(product, *element_of(a.dtype), *ma, *mb, row_major)) return refuse(Outcome::empty);
-  if (!set_addend(product, self, beta)) return refuse(Outcome::operand);
+  if (!set_addend(product, self, static_cast<float>(beta))) return refuse(Outcome::operand);
   return launch(Operator::addmm, product, a, settings().flags) == Outcome::served;
 }
 
-/// True if the operands fit try_addmm. If not, PyTorch's kernel reports the error, or computes the product.
-bool is_plain_addmm(const Tensor& self, const Tensor& a, const Tensor& b) {
-  return a.dim == 2 && b.dim == 2 && a.sizes[1] == b.sizes[0] && same_device(a, b) && same_device(a, self) &&
-         a.dtype == b.dtype && a.dtype == self.dtype;
+/// True if a tensor broadcasts to rows × cols.
+bool broadcasts_to(const Tensor& tensor, std::int64_t rows, std::int64_t cols) {
+  const std::int64_t dim = tensor.dim;
+  return dim <= 2 && (dim < 1 || tensor.sizes[dim - 1] == 1 || tensor.sizes[dim - 1] == cols) &&
+         (dim < 2 || tensor.sizes[0] == 1 || tensor.sizes[0] == rows);
 }
 
-/// self, a, b, beta, alpha -> d, or nothing
-void run_addmm(Slot* stack) {
-  const Owned addend(stack[0]), first(stack[1]), second(stack[2]);
-  const Tensor self = read(addend), a = read(first), b = read(second);
-  const float beta = scalar_of(stack[3]), alpha = scalar_of(stack[4]);
-  stack[0] = 0;
-  if (!is_plain_addmm(self, a, b)) return Ledger::get().count(Operator::addmm, Outcome::type);
-  const DeviceGuard guard(a);
-  const std::array<std::int64_t, 2> sizes = {a.sizes[0], b.sizes[1]};
-  Owned out = empty_like(a, sizes.data(), 2);
-  if (!try_addmm(self, a, b, beta, alpha, read(out))) return;
+/// True if nothing is wrong with the operands. Errors are left to PyTorch's own kernel, with their classes and words.
+bool is_plain(const Addmm& sum) {
+  const auto& [self, a, b, beta, alpha] = sum;
+  return a.dim == 2 && b.dim == 2 && a.sizes[1] == b.sizes[0] && same_device(a, b) && same_device(a, self) &&
+         a.dtype == b.dtype && a.dtype == self.dtype && broadcasts_to(self, a.sizes[0], b.sizes[1]);
+}
+
+/// Enqueues the sum: a kernel of ours, or the one that PyTorch's own would run.
+void compute(const Addmm& sum, const Owned& out) {
+  if (try_addmm(sum, read(out))) return;
+  const auto& [self, a, b, beta, alpha] = sum;
+  const Backend& backend = backend_of(a.device_type);
+  if (backend.addmm_out(out.get(), self.handle, a.handle, b.handle, beta, alpha) != 0) throw_of_torch("addmm");
+}
+
+Slot optional_of(Owned& tensor) {
   Slot* value = nullptr;
   if (shim().new_value == nullptr) {
     value = new Slot;  // PyTorch before 2.13 deletes it
   } else if (shim().new_value(&value) != 0) {
     throw_of_torch("returning the result of addmm");
   }
-  *value = out.release();
-  stack[0] = reinterpret_cast<Slot>(value);
+  *value = tensor.release();
+  return reinterpret_cast<Slot>(value);
+}
+
+/// self, a, b, beta, alpha -> d, or nothing
+void run_addmm(Slot* stack) {
+  const Owned addend(stack[0]), first(stack[1]), second(stack[2]);
+  const Addmm sum{read(addend), read(first), read(second), scalar_of(stack[3]), scalar_of(stack[4])};
+  stack[0] = 0;
+  if (!is_plain(sum)) return Ledger::get().count(Operator::addmm, Outcome::type);
+  const DeviceGuard guard(sum.a);
+  const std::array<std::int64_t, 2> sizes = {sum.a.sizes[0], sum.b.sizes[1]};
+  Owned out = empty_like(sum.a, sizes.data(), 2);
+  compute(sum, out);
+  stack[0] = optional_of(out);
 }
 
 /// self, a, b, beta, alpha, out -> whether it was computed
 void run_addmm_out(Slot* stack) {
   const Owned addend(stack[0]), first(stack[1]), second(stack[2]), result(stack[5]);
-  const Tensor self = read(addend), a = read(first), b = read(second), out = read(result);
-  const float beta = scalar_of(stack[3]), alpha = scalar_of(stack[4]);
+  const Addmm sum{read(addend), read(first), read(second), scalar_of(stack[3]), scalar_of(stack[4])};
+  const Tensor out = read(result);
   stack[0] = 0;
-  if (!is_plain_addmm(self, a, b)) return Ledger::get().count(Operator::addmm, Outcome::type);
+  if (!is_plain(sum)) return Ledger::get().count(Operator::addmm, Outcome::type);
+  const auto& [self, a, b, beta, alpha] = sum;
   const bool same_out = same_device(a, out) && a.dtype == out.dtype && has_sizes_of_result(a, b, out);
-  if (!same_out || shares_memory(a, out) || shares_memory(b, out) || (beta != 0.0f && touches(self, out))) {
+  if (!same_out || shares_memory(a, out) || shares_memory(b, out) || (beta != 0 && touches(self, out))) {
     return Ledger::get().count(Operator::addmm, Outcome::out);
   }
   const DeviceGuard guard(a);
-  stack[0] = try_addmm(self, a, b, beta, alpha, out) ? 1 : 0;
+  compute(sum, result);
+  stack[0] = 1;
 }
 
 }  // namespace

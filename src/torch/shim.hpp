@@ -49,6 +49,8 @@ using Slot = std::uint64_t;
 #define HOTGEMM_TORCH_BACKEND_FUNCTIONS(X)                                                         \
   X(mm_out, "aoti_torch_{}_mm_out", Result(Handle out, Handle a, Handle b))                        \
   X(bmm_out, "aoti_torch_{}_bmm_out", Result(Handle out, Handle a, Handle b))                      \
+  X(addmm_out, "aoti_torch_{}_addmm_out",                                                          \
+    Result(Handle out, Handle self, Handle a, Handle b, double beta, double alpha))                \
   X(current_stream, "?aoti_torch_get_current_{}_stream", Result(std::int32_t, void**))             \
   X(current_device, "?aoti_torch_get_current_device_index", Result(std::int32_t*))                 \
   X(create_guard, "?aoti_torch_create_{}_guard", Result(std::int32_t, struct DeviceGuardObject**)) \

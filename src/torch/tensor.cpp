@@ -59,10 +59,10 @@ bool same_device(const Tensor& a, const Tensor& b) {
   return a.device_type == b.device_type && a.device_index == b.device_index;
 }
 
-float scalar_of(Slot slot) {
+double scalar_of(Slot slot) {
   double value;
   std::memcpy(&value, &slot, sizeof value);
-  return static_cast<float>(value);
+  return value;
 }
 
 }  // namespace hotgemm::torch

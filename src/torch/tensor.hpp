@@ -49,7 +49,7 @@ constexpr std::int64_t element_bytes(hotgemm_type type) { return type == HOTGEMM
 bool same_device(const Tensor& a, const Tensor& b);
 
 /// The number in a place of a stack, which PyTorch stores as a double.
-float scalar_of(Slot slot);
+double scalar_of(Slot slot);
 
 /// Throws what becomes a RuntimeError: `what` failed in PyTorch.
 [[noreturn]] void throw_of_torch(const char* what);

@@ -426,10 +426,22 @@ def test_addmm_of_other_types_and_errors():
         assert torch.equal(result, torch.addmm(c.to(dtype), a.to(dtype), a.to(dtype)))
     served("addmm", lambda: torch.addmm(c, a, a), addmm=True)  # so that what is wrong would be computed
     for compute in (lambda: torch.addmm(c, a, integers(7, 8)), lambda: torch.addmm(integers(3), a, a),
+                    lambda: torch.addmm(integers(3, 8), a, a), lambda: torch.addmm(integers(1, 8, 8), a, a),
                     lambda: torch.addmm(c, a, a.float()), lambda: torch.addmm(c, a[0], a),
                     lambda: torch.addmm(c, a, a, out=a.float())):
         ours, stock = same_error(compute, addmm=True)
         assert ours == stock
+
+
+@pytest.mark.parametrize("m, n, k", [(0, 16, 8), (24, 0, 8), (24, 16, 0)])
+def test_addmm_without_elements_is_passed_on(m, n, k):
+    c, a, b = integers(n), integers(m, k), integers(k, n)
+    want = torch.addmm(c, a, b, beta=2)
+    assert torch.equal(passed_on("addmm", lambda: torch.addmm(c, a, b, beta=2), "an empty operand", addmm=True), want)
+    out = torch.empty(m, n, dtype=a.dtype, device=DEVICE)
+    with enable(addmm=True):
+        torch.addmm(c, a, b, beta=2, out=out)
+    assert torch.equal(out, want)
 
 
 def test_linear_layer_with_addmm():

@@ -125,13 +125,14 @@ def _apply() -> None:
 
 
 class _Addmm:
-    """aten::addmm in Python: its scalars cannot pass the C shim. What hotgemm does not serve goes to the kernel that was
-    there before, with its checks and errors."""
+    """aten::addmm in Python, because its scalars cannot pass the C shim. Here they become floats, and an operator of
+    hotgemm serves the sum or passes it on. Other types, and operands with an error, go to the kernel that was there
+    before."""
 
     def __init__(self, key: str) -> None:
         from . import _operators
         _operators.register_kernels(key)
-        ours, ours_out = torch.ops.hotgemm.addmm.default, torch.ops.hotgemm.addmm_out.default
+        ours, ours_out = torch.ops.hotgemm.addmm.default._op, torch.ops.hotgemm.addmm_out.default._op
         native = torch.library.get_kernel("aten::addmm", key)
         native_out = torch.library.get_kernel("aten::addmm.out", key)
 
