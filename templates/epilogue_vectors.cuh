@@ -15,7 +15,7 @@
 #include "shared/gate.hpp"
 #include "shared/gemm_args.hpp"
 #include "shared/gemm_traits.hpp"
-#include "shared/tile_layout.hpp"  // min_of, max_of
+#include "shared/tile_layout.hpp"  // min_of
 
 namespace hotgemm {
 
@@ -131,29 +131,29 @@ class EpilogueVectors {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int row = first.row + across + 8 * half, col = first.col + across + 8 * half;
-      across_[half] = kPairsDown ? of_column(source, col, col, col < gemm.n) : of_row(source, row, row < gemm.m);
+      own_[half] = kPairsDown ? of_column(source, col, col, col < gemm.n) : of_row(source, row, row < gemm.m);
     }
     if constexpr (kEpilogue.reads_bits())
       bits_.load(source.args.auxiliary + here_, source.args.ld_auxiliary, first, {gemm.m, gemm.n});
     if constexpr (kPairsDown) {
-      along_[0] = two<true>(source, first.row + along, 0, gemm.m);
+      dealt_[0] = adjacent<true>(source, first.row + along, 0, gemm.m);
     } else {
-      along_[0] = two<false>(source, first.col + along, 0, gemm.n);
-      if constexpr (kEpilogue.is_gated()) along_[1] = two<false>(source, first.col + along, gemm.n, gemm.n);
+      dealt_[0] = adjacent<false>(source, first.col + along, 0, gemm.n);
+      if constexpr (kEpilogue.is_gated()) dealt_[1] = adjacent<false>(source, first.col + along, gemm.n, gemm.n);
     }
   }
   /// The elements for pair `number` of group `group` of the part (FusedSum::begin_pair). Called by all lanes.
   HOTGEMM_DEVICE PairVectors held(int group, int number) const {
-    const auto lane = static_cast<u32>(group * 8 + number / 2 * 4 + ptx::thread_index() % 4);
-    const VectorElements& across = across_[number % 2];
+    const auto lane = static_cast<u32>(holding_lane(ptx::thread_index() % kWarpSize, group, number));
+    const VectorElements& across = own_[number % 2];
     PairVectors pair = {};
     if constexpr (kPairsDown) {
       pair.first.column = pair.second.column = across;
-      take<true>(along_[0], lane, pair.first.row, pair.second.row);
+      from_lane<true>(dealt_[0], lane, pair.first.row, pair.second.row);
     } else {
       pair.first.row = pair.second.row = across;
-      take<false>(along_[0], lane, pair.first.column, pair.second.column);
-      if constexpr (kEpilogue.is_gated()) take<false>(along_[1], lane, pair.first.other, pair.second.other);
+      from_lane<false>(dealt_[0], lane, pair.first.column, pair.second.column);
+      if constexpr (kEpilogue.is_gated()) from_lane<false>(dealt_[1], lane, pair.first.other, pair.second.other);
     }
     if constexpr (kEpilogue.reads_bits()) bits_.get(group, number, pair.first.bit, pair.second.bit);
     return pair;
@@ -246,7 +246,7 @@ class EpilogueVectors {
   }
 
   /// The elements of two neighbouring rows, or columns.
-  struct Two {
+  struct Adjacent {
     float scale[2];
     u32 bias;  // of 16 bits each
     float operands[kMostOperands][2];
@@ -256,10 +256,10 @@ class EpilogueVectors {
 
   /// Loads elements `index` and `index` + 1; 0 from `end` on. Scales and biases are read `skipped` elements further on.
   template <bool kOfRows, class Source>
-  HOTGEMM_DEVICE Two two(const Source& source, int index, int skipped, int end) const {
+  HOTGEMM_DEVICE Adjacent adjacent(const Source& source, int index, int skipped, int end) const {
     const bool has_first = index < end, has_second = index + 1 < end;
     const int at = index + skipped;
-    Two both = {};
+    Adjacent both = {};
     if constexpr (kHasScale<kOfRows>) {
       const u64 vector = kOfRows ? source.args.scale_a : source.args.scale_b;
       both.scale[0] = number(vector, at, has_first);
@@ -281,7 +281,7 @@ class EpilogueVectors {
   }
   /// The elements that `lane` holds.
   template <bool kOfRows>
-  static HOTGEMM_DEVICE void take(const Two& held, u32 lane, VectorElements& first, VectorElements& second) {
+  static HOTGEMM_DEVICE void from_lane(const Adjacent& held, u32 lane, VectorElements& first, VectorElements& second) {
     const auto word = [&](u32 own) { return ptx::shfl_sync_idx_b32(own, lane, 31, ~0u); };
     const auto number = [&](float own) { return ptx::float_of(word(ptx::bits_of(own))); };
     if constexpr (kHasScale<kOfRows>) {
@@ -304,9 +304,9 @@ class EpilogueVectors {
   }
 
   u64 here_ = ptx::unchanged_from_here(0);  // 0: no address that contains it is loaded before
-  VectorElements across_[2] = {};           // rows g and g + 8 of the lane, or columns
+  VectorElements own_[2] = {};              // of the lane's rows g and g + 8; if pairs go down, of its columns
+  Adjacent dealt_[2] = {};  // of the part as dealt to the lanes (holding_lane), and of the gate's other half
   HeldReluBits<kNeighbours> bits_;
-  Two along_[2] = {};  // elements 2 * lane and 2 * lane + 1 of the part, and of the gate's other half
 };
 
 }  // namespace hotgemm

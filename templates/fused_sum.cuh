@@ -62,7 +62,7 @@ class FusedSum {
   static constexpr bool kHasGroups =
       (kHasGradient || kEpilogue.writes_bits()) && kNeighbours != Neighbours::none && size_bytes(kElement) == 2;
   static constexpr bool kNeedsNeighbours = kNeighbours != Neighbours::none && (kEpilogue.writes_bits() || kHasGradient);
-  /// True if the caller of `pair` may call hold_vectors. Otherwise each pair loads its own.
+  /// True if a caller of begin_pair must call hold_vectors before. Without begin_pair each pair loads its own.
   static constexpr bool kHoldsVectors = Vectors::kHolds;
   using Sum = typename NumberOf<kTraits.accumulator>::type;
   using Result = float;
@@ -154,8 +154,8 @@ class FusedSum {
     vectors_.hold(vector_source(), gemm, first);
   }
 
-  /// Called before each pair of a part: the number of its group of 16 rows and 16 columns, and its number there. With
-  /// kHasGroups or kHoldsVectors, by all lanes of a warp.
+  /// Called before each pair of a part, with the number of its group of 16 rows and 16 columns, and the pair's number
+  /// in the group. With kHasGroups or kHoldsVectors, by all lanes of a warp.
   HOTGEMM_DEVICE void begin_pair(int group, int number) const {
     group_ = group;
     pair_ = number;

@@ -44,7 +44,7 @@ class HeldReluBits {
   HOTGEMM_DEVICE void get(int group, int number, bool& first, bool& second) const {
     const int lane = ptx::thread_index() % kWarpSize;
     if constexpr (kNeighbours == Neighbours::down) {
-      const auto from = static_cast<u32>(group * 8 + number / 2 * 4 + lane % 4);
+      const auto from = static_cast<u32>(holding_lane(lane, group, number));
       const u32 both = ptx::shfl_sync_idx_b32(words_[0][0], from, 31, ~0u) >> (lane / 4 + number % 2 * 8);
       first = (both & 1u) != 0;
       second = (both & 0x10000u) != 0;
@@ -56,7 +56,9 @@ class HeldReluBits {
   }
 
  private:
-  u32 words_[2][2] = {};  // rows g and g + 8, 32 columns each; with `down` rows 2 * lane and 2 * lane + 1, in one word
+  // [half][side]: row g + 8 * half, 32 columns from 32 * side on; bit 0 is of the lane's first column. With `down`,
+  // [0][0] alone: 16 columns of row 2 * lane in the lower half, and of row 2 * lane + 1 in the upper one.
+  u32 words_[2][2] = {};
 };
 
 }  // namespace hotgemm

@@ -21,7 +21,7 @@ struct ScaledSum {
   static constexpr bool kOnceOnly = kMayReadD;       ///< an element may be computed once only
   static constexpr bool kHasGroups = false;          ///< the caller of `pair` says where groups of pairs begin and end
   static constexpr bool kNeedsNeighbours = false;    ///< lanes call together, whether or not their elements are in D
-  static constexpr bool kHoldsVectors = false;       ///< the caller of `pair` says where the pairs of a warp begin
+  static constexpr bool kHoldsVectors = false;       ///< a caller of begin_pair calls hold_vectors before
   using Sum = typename NumberOf<kTraits.accumulator>::type;
   using Result = typename ResultOf<kTraits.element_d>::type;
 

@@ -68,13 +68,10 @@ class WgmmaStaging {
       if (is_uneven(cols) && at.row >= kRows) continue;
       if (kConfig.transposed && at.row >= piece.rows) continue;
       const int valid = row + at.row < args_.m ? max_of(0, min_of(kVector, args_.n - col - at.col)) : 0;
-      u64 from = matrix;
-      if (kStepsByRows && has_whole_rows(cols)) {
-        const u64 there = begin + static_cast<u64>(pass * (kWarpSize * kVector / cols) * ld) * kElementBytes;
-        from = valid > 0 ? there : matrix;
-      } else {
-        from = valid > 0 ? element_address(matrix, ld, row + at.row, col + at.col) : matrix;
-      }
+      const u64 there = kStepsByRows && has_whole_rows(cols)
+                            ? begin + static_cast<u64>(pass * (kWarpSize * kVector / cols) * ld) * kElementBytes
+                            : element_address(matrix, ld, row + at.row, col + at.col);
+      const u64 from = valid > 0 ? there : matrix;
       const u32 shared = in_buffer(piece.buffer, at.row, at.col);
       if constexpr (kVector > 1) {
         ptx::cp_async<kVector * kElementBytes>(shared, from, valid * kElementBytes);
@@ -181,7 +178,7 @@ class WgmmaStaging {
     return {index / (cols / kVector), index % (cols / kVector) * kVector};
   }
   static constexpr int passes(int cols) { return div_up(kRows * cols / kVector, kWarpSize); }
-  /// True if the vectors of a pass fill rows.
+  /// True if the vectors of a pass fill whole rows. Then a lane has the same columns in each pass.
   static constexpr bool has_whole_rows(int cols) { return kWarpSize * kVector % cols == 0; }
   /// True if some lanes have no vector in the last pass.
   static constexpr bool is_uneven(int cols) { return kRows * cols / kVector % kWarpSize != 0; }

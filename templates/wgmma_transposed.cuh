@@ -159,7 +159,8 @@ class TransposedEpilogue {
             .col = col + begin};
   }
 
-  /// The place in D of the warp's first accumulator. The warp has 16 columns of all rows of a piece.
+  /// The place in D of the first element that the warp computes of a piece. It computes 16 columns of all rows, and
+  /// stores 16 rows of all columns.
   static HOTGEMM_DEVICE Element2d first_pair(const WgmmaPiece& piece) {
     return {piece.row - Staging::warp() * WgmmaConfig::kStoreRows, piece.col + Staging::warp() * 16};
   }

@@ -15,8 +15,8 @@ struct EpilogueWork {
 
 EpilogueWork epilogue_work(const Epilogue& epilogue);
 
-/// True if kernels of `config` copy the next piece of a matrix while they compute the one before (MatrixPieces): it has
-/// a buffer of its own, which no strip uses.
+/// True if kernels of `config` copy the next piece of a matrix while they compute the one before
+/// (MatrixPieces::kAhead). Then there is a second buffer, and pieces are not joined to strips.
 bool copies_ahead(const WgmmaConfig& config, const GemmTraits& traits);
 
 }  // namespace hotgemm

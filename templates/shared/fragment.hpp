@@ -26,6 +26,11 @@ struct Element2d {
 /// Position in the 16×8 accumulator of element `i` (0..3) of `lane`.
 constexpr Element2d accumulator_element(int lane, int i) { return {lane / 4 + (i / 2) * 8, (lane % 4) * 2 + i % 2}; }
 
+/// A warp may hold a row of 64 elements, lane L elements 2L and 2L + 1. This is the lane that has those of pair
+/// `number` of group `group` in the accumulators of `lane`. A group is 16 elements wide: pairs 0 and 1 lie in elements
+/// 0 to 7 of it, pairs 2 and 3 in elements 8 to 15.
+constexpr int holding_lane(int lane, int group, int number) { return group * 8 + number / 2 * 4 + lane % 4; }
+
 /// The row and chunk whose address `lane` passes to ldmatrix.x4, relative to a 16×16 block of a tile; or those of a
 /// word that it loads.
 struct LdmatrixLane {

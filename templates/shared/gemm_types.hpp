@@ -92,7 +92,7 @@ struct EpilogueFunction {
 ///   value = alpha * scale_a * scale_b * sum     factors of the whole product first, then those of the row, the column
 ///   value = value + beta * C                    fused, as without an epilogue
 ///   value = value + bias
-///   auxiliary = value                           rounded to the type of D; or a bit: whether the value is above 0
+///   auxiliary = value                           rounded to the type of D; or a bit: whether the value is 0 or more
 ///   value = activation(value)                   or its derivative at auxiliary, or the user's function
 ///   value = value * other value                 with a gate: up to here each of the two columns has a value
 ///   value = value + residual

@@ -52,12 +52,14 @@ static_assert(kTwoStrips.store_buffers(kRaggedD) == 2 && kShortStrip.store_buffe
 
 constexpr GemmTraits kHalves{.op_a = Op::n, .op_b = Op::t, .epilogue = {.bias = Bias::per_column, .activation = Activation::relu, .gate = Gate::halves}};
 constexpr GemmTraits kHalvesOfRows{.op_a = Op::n, .op_b = Op::n, .epilogue = {.activation = Activation::relu, .gate = Gate::halves}};
-constexpr GemmTraits kInterleaved{.op_a = Op::n, .op_b = Op::t, .vec_d = 1, .epilogue = {.activation = Activation::relu, .gate = Gate::interleaved}};
+constexpr GemmTraits kInterleaved{.op_a = Op::n, .op_b = Op::t, .vec_d = 1, .epilogue = {.bias = Bias::per_column, .activation = Activation::relu, .gate = Gate::interleaved}};
 
 constexpr Epilogue kBits{.bias = Bias::per_column, .aux = true, .activation = Activation::relu, .bits = true, .bias_gradient = Bias::per_column};
 constexpr GemmTraits kWritesBits{.op_a = Op::n, .op_b = Op::t, .epilogue = kBits};
 constexpr GemmTraits kReadsBits{.op_a = Op::n, .op_b = Op::t, .epilogue = {.activation = Activation::drelu, .bits = true}};
 constexpr GemmTraits kWritesBitsOfBytes{.element = DType::s8, .accumulator = DType::s32, .op_a = Op::n, .op_b = Op::t, .vec_a = 16, .vec_b = 16, .vec_d = 1, .epilogue = kBits};
+
+constexpr GemmTraits kVectors{.op_a = Op::n, .op_b = Op::t, .epilogue = {.scale_a = Scaling::vector, .scale_b = Scaling::vector, .bias = Bias::per_row}};
 
 constexpr Epilogue kBlocks{.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128};
 constexpr GemmTraits kScaled{.element = DType::e4m3, .element_d = DType::bf16, .op_a = Op::n, .op_b = Op::t, .vec_a = 16, .vec_b = 16, .epilogue = kBlocks};
@@ -104,6 +106,9 @@ const GemmKernel kKernels[] = {
     kernel<kWritesBits, kSplit>(),
     kernel<kReadsBits, kWidePart>(),
     kernel<kReadsBits, kFewRows>(),
+    kernel<kReadsBits, kSplit>(),
+    kernel<kVectors, kWidePart>(),
+    kernel<kVectors, kManyRows>(),
     kernel<kWritesBitsOfBytes, kOfBytes>(),
     kernel<kWide, kCooperative>(),
     kernel<kTf32, kOfWords>(),
@@ -138,6 +143,7 @@ const GemmKernel kKernels[] = {
     kernel<kByteDAnywhere, kOfBytes>(),
     kernel<kResidual, kWidePart>(),
     kernel<kResidual, kFewRows>(),
+    kernel<kResidual, kPingPong>(),
     kernel<kTwoMatrices, kManyRows>(),
     kernel<kResidual, kSplit>(),
     kernel<kByteResidual, kWideBytes>(),

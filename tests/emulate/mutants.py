@@ -175,6 +175,7 @@ MUTANTS = {
     "wgmma_gate_neighbours_exchanged": ("wgmma_epilogue.cuh", "t < 2 ? 0x5410 : 0x7632", "t < 2 ? 0x7632 : 0x5410"),
     "wgmma_gate_operands_beyond_d": ("epilogue_vectors.cuh", "bool is_there = col < gemm.n;", "bool is_there = true;"),
     "wgmma_gate_holds_one_half_twice": ("epilogue_vectors.cuh", "first.col + along, gemm.n, gemm.n", "first.col + along, 0, gemm.n"),
+    "wgmma_held_gate_beyond_d": ("epilogue_vectors.cuh", "first.col + along, gemm.n, gemm.n", "first.col + along, gemm.n, 2 * gemm.n"),
     "wgmma_gate_columns_of_the_product": ("gated_sums.cuh", "of_d.n /= 2;", ""),
     # ---- epilogues ----
     "simt_bias_of_the_next_column": ("epilogue_vectors.cuh", "bias(source.args.bias, col, is_there)", "bias(source.args.bias, col + 1, is_there)"),
@@ -182,10 +183,47 @@ MUTANTS = {
         "epilogue_vectors.cuh", "elements.row = of_row(source, at.row, at.row < gemm.m);",
         "elements.row = of_row(source, at.col, at.col < gemm.n);"),
     "mma_pair_at_one_column": ("epilogue_vectors.cuh", "set_columns(pair.second, source, gemm, next.col);", ""),
-    "wgmma_vectors_of_another_lane": ("epilogue_vectors.cuh", "group * 8 + number / 2 * 4 +", "group * 8 + number % 2 * 4 +"),
-    "wgmma_vectors_of_rows_exchanged": ("epilogue_vectors.cuh", "across_[number % 2];", "across_[1 - number % 2];"),
+    # ---- vectors that a warp holds ----
+    "wgmma_vectors_of_another_lane": ("shared/fragment.hpp", "group * 8 + number / 2 * 4 +", "group * 8 + number % 2 * 4 +"),
+    "wgmma_vectors_of_the_first_lanes": ("shared/fragment.hpp", "group * 8 + number / 2 * 4 +", "number / 2 * 4 +"),
+    "wgmma_vectors_of_the_first_group": ("fused_sum.cuh", "    group_ = group;\n", "    group_ = 0;\n"),
+    "wgmma_vectors_of_rows_exchanged": ("epilogue_vectors.cuh", "own_[number % 2];", "own_[1 - number % 2];"),
     "wgmma_vectors_of_the_first_part": (
         "wgmma_epilogue.cuh", "op.hold_vectors(args_, at);", "op.hold_vectors(args_, {at.row, col});"),
+    "wgmma_transposed_vectors_of_the_stored_rows": (
+        "wgmma_transposed.cuh", "op.hold_vectors(args_, first_pair(here));", "op.hold_vectors(args_, at);"),
+    "wgmma_transposed_rows_of_the_storing_warp": (
+        "wgmma_transposed.cuh", "piece.row - Staging::warp() * WgmmaConfig::kStoreRows,", "piece.row,"),
+    "wgmma_transposed_columns_of_the_first_warp": (
+        "wgmma_transposed.cuh", "piece.col + Staging::warp() * 16", "piece.col"),
+    "wgmma_held_rows_of_one_half": ("epilogue_vectors.cuh", "first.row + across + 8 * half", "first.row + across"),
+    "wgmma_held_columns_of_one_half": ("epilogue_vectors.cuh", "first.col + across + 8 * half", "first.col + across"),
+    "wgmma_held_rows_below_d": ("epilogue_vectors.cuh", "of_row(source, row, row < gemm.m)", "of_row(source, row, true)"),
+    "wgmma_held_columns_beyond_d": (
+        "epilogue_vectors.cuh", "of_column(source, col, col, col < gemm.n)", "of_column(source, col, col, true)"),
+    "wgmma_vectors_of_rows_below_d": (
+        "epilogue_vectors.cuh", "adjacent<true>(source, first.row + along, 0, gemm.m)",
+        "adjacent<true>(source, first.row + along, 0, gemm.m + 1)"),
+    "wgmma_vectors_of_rows_by_column": (
+        "epilogue_vectors.cuh", "adjacent<true>(source, first.row + along, 0, gemm.m)",
+        "adjacent<true>(source, first.col + along, 0, gemm.n)"),
+    "wgmma_second_of_a_pair_beyond_d": ("epilogue_vectors.cuh", "has_second = index + 1 < end", "has_second = index < end"),
+    "wgmma_second_scale_of_the_first": ("epilogue_vectors.cuh", "number(vector, at + 1, has_second)", "number(vector, at, has_second)"),
+    "wgmma_first_scale_twice": ("epilogue_vectors.cuh", "second.scale = number(held.scale[1]);", "second.scale = number(held.scale[0]);"),
+    "wgmma_first_bias_twice": (
+        "epilogue_vectors.cuh", "ptx::widen_upper<kBias>(both)", "ptx::widen<kBias>(static_cast<u16>(both))"),
+    "wgmma_second_operand_of_the_first": (
+        "epilogue_vectors.cuh", "operands[i], index + 1, has_second)", "operands[i], index, has_second)"),
+    "wgmma_bit_of_a_pair_at_one_column": ("epilogue_vectors.cuh", "pair.second.bit = bit(source, gemm, next);", ""),
+    "wgmma_prefetches_beyond_a_vector": ("epilogue_vectors.cuh", "first + min_of(at, count - 1)", "first + at"),
+    "wgmma_prefetches_rows_below_d": ("epilogue_vectors.cuh", "min_of(extent.row, gemm.m - tile.row)", "extent.row"),
+    "wgmma_prefetches_columns_beyond_d": ("epilogue_vectors.cuh", "min_of(extent.col, gemm.n - tile.col)", "extent.col"),
+    # ---- matrices that a warp copies ----
+    "wgmma_matrix_rows_below_d": ("wgmma_staging.cuh", "row + at.row < args_.m ? max_of", "true ? max_of"),
+    "wgmma_matrix_columns_beyond_d": (
+        "wgmma_staging.cuh", "max_of(0, min_of(kVector, args_.n - col - at.col))", "kVector"),
+    "wgmma_matrix_steps_by_one_row": ("wgmma_staging.cuh", "pass * (kWarpSize * kVector / cols) * ld", "pass * ld"),
+    "wgmma_matrix_steps_within_a_row": ("wgmma_staging.cuh", "return kWarpSize * kVector % cols == 0;", "return true;"),
     "simt_auxiliary_behind_the_activation": (
         "fused_sum.cuh", "if (is_inside) store_auxiliary(gemm, at, value);",
         "if (is_inside) store_auxiliary(gemm, at, activated<kEpilogue.activation>(value));"),
@@ -201,6 +239,18 @@ MUTANTS = {
         "batch.cuh", "moved(args.auxiliary, batch.stride_auxiliary / 8, product, 1)", "args.auxiliary"),
     "simt_bits_read_without_a_shift": ("relu_bits.cuh", ">> (at.col % 32) & 1) != 0", "& 1) != 0"),
     "wgmma_held_bits_of_one_word": ("held_relu_bits.cuh", "words_[number % 2][group / 2]", "words_[number % 2][0]"),
+    "wgmma_held_bits_below_the_last_row": ("held_relu_bits.cuh", "row < end.row && col < end.col", "col < end.col"),
+    "wgmma_held_bits_behind_the_last_word": ("held_relu_bits.cuh", "row < end.row && col < end.col", "row < end.row"),
+    "wgmma_held_bits_of_the_upper_rows": ("held_relu_bits.cuh", "(lane / 4 + 8 * half) * 2 + side", "(lane / 4) * 2 + side"),
+    "wgmma_held_bits_of_one_side": ("held_relu_bits.cuh", ") * 2 + side)", ") * 2)"),
+    "wgmma_held_bits_of_the_first_lane": ("held_relu_bits.cuh", " >> (lane % 4 * 2)", ""),
+    "wgmma_held_bits_of_even_groups": ("held_relu_bits.cuh", "group % 2 * 16 + number / 2 * 8", "number / 2 * 8"),
+    "wgmma_held_bits_at_the_word": ("held_relu_bits.cuh", "shift = col % 32;", "shift = 0;"),
+    "wgmma_held_bit_of_a_pair_twice": ("held_relu_bits.cuh", "both & 2u", "both & 1u"),
+    "wgmma_held_bits_down_at_the_word": ("held_relu_bits.cuh", "shift = first.col % 32;", "shift = 0;"),
+    "wgmma_held_bits_down_not_cut": ("held_relu_bits.cuh", " >> shift & 0xffffu)", " >> shift)"),
+    "wgmma_held_bits_of_one_row_twice": ("held_relu_bits.cuh", "word(row + 1, first.col)", "word(row, first.col)"),
+    "wgmma_held_bit_of_the_upper_row": ("held_relu_bits.cuh", "both & 0x10000u", "both & 1u"),
     "wgmma_held_bits_of_the_first_columns": ("held_relu_bits.cuh", "(lane / 4 + number % 2 * 8)", "(lane / 4)"),
     "wgmma_held_bits_of_a_word_alone": ("held_relu_bits.cuh", "funnel(word(row, col), word(row, col - shift + 32),", "funnel(word(row, col), 0,"),
     "simt_gradient_of_rows_by_column": ("bias_gradient.cuh", "? at.row : at.col;", "? at.col : at.col;"),
