@@ -3,7 +3,8 @@
 #include "base/exit_handlers.hpp"
 #include "base/profiler_range.hpp"
 #include "gpu/build_id.hpp"
-#include "gpu/kept_interrupt.hpp"
+#include "gpu/compilation.hpp"
+#include "gpu/kept_signals.hpp"
 #include "gpu/nvrtc_search.hpp"
 #include "gpu/ptx_variables.hpp"
 #include "gpu/slim_cubin.hpp"
@@ -48,14 +49,15 @@ using Clock = std::chrono::steady_clock;
 /// A compilation that goes on.
 struct Flow {
   Clock::time_point deadline;
-  KeptInterrupt interrupt;
+  KeptSignals signals;
 };
 
 /// The callback that NVRTC asks during a compilation, of a Flow: 1 cancels it.
 int is_to_end(void* flow, void*) {
-  const auto& going = *static_cast<const Flow*>(flow);
-  going.interrupt.mend();
-  return Clock::now() >= going.deadline ? 1 : 0;
+  auto& going = *static_cast<Flow*>(flow);
+  going.signals.end_watch();
+  going.signals.mend();
+  return Compilation::is_over() || Clock::now() >= going.deadline ? 1 : 0;
 }
 
 /// True for the architecture of the GPUs on which slim cubins have run.
@@ -122,6 +124,7 @@ std::string Nvrtc::ptx_of(nvrtcProgram program) const {
 Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, std::string* log_of_success,
                      Clock::time_point deadline) const {
   const ProfilerRange range([&] { return "compile " + source.symbol; });
+  const Compilation compilation;
   const double start_ms = thread_cpu_ms();
   std::vector<const char*> texts, names, options;
   for (const TemplateFile& file : bundle.files()) {
@@ -149,15 +152,16 @@ Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, s
     ~Destroy() { nvrtc.destroy_program_(&program); }
   } const destroy{*this, program};
 
-  Flow flow{.deadline = deadline, .interrupt = KeptInterrupt(reinterpret_cast<const void*>(compile_program_))};
+  Flow flow{.deadline = deadline, .signals = KeptSignals(reinterpret_cast<const void*>(compile_program_))};
   check(set_flow_callback_(program, is_to_end, &flow), "set a deadline for");
   const nvrtcResult result = compile_program_(program, static_cast<int>(options.size()), options.data());
-  flow.interrupt.mend();
+  flow.signals.mend();
   // The first compilation makes objects of NVRTC that the end of the program destroys.
   static std::once_flag first;
   std::call_once(first, renew_exit_handlers);
   if (result == NVRTC_ERROR_CANCELLED) {
-    throw Error(ErrorCode::interrupted, "the compilation of " + source.symbol + " was cancelled at its deadline");
+    throw Error(ErrorCode::interrupted,
+                "the compilation of " + source.symbol + " was cancelled, at its deadline or at the end of the program");
   }
   std::size_t log_bytes = 0;
   std::string log;

@@ -354,9 +354,8 @@ TEST_F(BackgroundTest, AForkedChildMayDropTheContext) {
   EXPECT_EQ(status, 0);
 }
 
-/// Runs a program that ends a while after a class began to be measured. Returns its status.
-int end_while_it_measures(const std::filesystem::path& cache, const Workload& problem,
-                          std::chrono::milliseconds after) {
+/// Runs guest_program with these words, which ends by itself. Returns its status.
+int status_of_guest(const std::filesystem::path& cache, std::vector<std::string> words) {
   const std::string program = std::string(HOTGEMM_TEST_BIN_DIR) + "/guest_program";
   const pid_t pid = ::fork();
   if (pid == 0) {
@@ -367,13 +366,22 @@ int end_while_it_measures(const std::filesystem::path& cache, const Workload& pr
     const char* checks = std::getenv("ASAN_OPTIONS");
     ::setenv("ASAN_OPTIONS", (std::string(checks != nullptr ? checks : "") + ":detect_leaks=0").c_str(), 1);
     ::alarm(60);
-    ::execl(program.c_str(), program.c_str(), "--default-context", to_string(problem).c_str(),
-            std::to_string(after.count()).c_str(), nullptr);
+    std::vector<char*> arguments;
+    words.insert(words.begin(), program);
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    ::execv(program.c_str(), arguments.data());
     ::_exit(127);
   }
   int status = 0;
   ::waitpid(pid, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+/// It ends a while after a class began to be measured.
+int end_while_it_measures(const std::filesystem::path& cache, const Workload& problem,
+                          std::chrono::milliseconds after) {
+  return status_of_guest(cache, {"--default-context", to_string(problem), std::to_string(after.count())});
 }
 
 /// The default context is never destroyed, so its thread must end before the objects of the process do.
@@ -393,6 +401,13 @@ TEST_F(BackgroundTest, AProgramMayEndWhileItCompilesFirst) {
   forget_context();
   for (const std::chrono::milliseconds after : {50ms, 100ms, 150ms, 200ms, 300ms, 400ms}) {
     EXPECT_EQ(end_while_it_measures(cache_.path(), problem(), after), 0) << after.count() << " ms";
+  }
+}
+
+/// A thread of the program itself compiles. NVRTC is taken apart only when that has ended.
+TEST_F(BackgroundTest, AProgramMayEndWhileItsThreadCompiles) {
+  for (int after = 100; after <= 900; after += 100) {
+    EXPECT_EQ(status_of_guest(cache_.path(), {"--end-while-compiling", std::to_string(after)}), 0) << after << " ms";
   }
 }
 

@@ -5,6 +5,8 @@
 // guest_program --default-context PROBLEM MILLISECONDS
 //   calls PROBLEM in the default context, which tunes it in the background, and ends so long after that began. The
 //   status is 3 if PROBLEM never waited to be tuned, or never began to be measured, and 4 if a forked child cannot end.
+// guest_program --end-while-compiling MILLISECONDS
+//   ends so long after another thread began to compile, one kernel after the other.
 
 #include "gpu/device_buffer.hpp"
 #include "gpu/driver.hpp"
@@ -15,9 +17,11 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <string>
 #include <string_view>
 #include <thread>
 
@@ -67,10 +71,28 @@ int end_while_it_measures(const Driver& driver, const char* problem, std::chrono
   return child_ends() ? 0 : 4;
 }
 
+int end_while_it_compiles(std::chrono::milliseconds after) {
+  Context& context = Context::default_context();
+  std::thread([&context] {
+    PrewarmOptions options;
+    options.archs = {"sm_90a"};
+    options.candidates = true;
+    for (std::int64_t m = 64;; m += 64) {
+      const Workload problem = parse_workload(std::to_string(m) + " 64 65 nn f16");
+      context.prewarm({&problem, 1}, options);
+    }
+  }).detach();
+  std::this_thread::sleep_for(after);
+  return 0;
+}
+
 }  // namespace
 
 int main(int, char** argv) {
   try {
+    if (argv[1] == std::string_view("--end-while-compiling")) {
+      return end_while_it_compiles(std::chrono::milliseconds(std::atoi(argv[2])));
+    }
     const Driver& driver = Driver::get();
     CUcontext cuda = nullptr;
     driver.check(driver.cuDevicePrimaryCtxRetain(&cuda, 0), "retain");

@@ -1,0 +1,97 @@
+#include "gpu/kept_signals.hpp"
+
+#include <dlfcn.h>
+#include <signal.h>
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <mutex>
+#include <stop_token>
+#include <system_error>
+
+namespace hotgemm {
+namespace {
+
+constexpr std::array kSignals{SIGINT, SIGTERM};
+using Actions = std::array<struct sigaction, kSignals.size()>;
+
+/// The actions of the program, from the beginning of the first compilation to the end of the last.
+struct Kept {
+  std::mutex mutex;
+  int compilations = 0;
+  Actions actions{};
+};
+
+Kept& kept() {
+  static auto* instance = new Kept();  // never freed: a compile thread may outlive static objects
+  return *instance;
+}
+
+Actions current_actions() noexcept {
+  Actions actions{};
+  for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], nullptr, &actions[i]);
+  return actions;
+}
+
+const void* handler_of(const struct sigaction& action) noexcept {
+  return reinterpret_cast<const void*>(action.sa_handler);  // a union: the address of either kind
+}
+
+bool is_in_library(const void* address, const void* library) noexcept {
+  Dl_info of_address{}, of_library{};
+  return ::dladdr(address, &of_address) != 0 && ::dladdr(library, &of_library) != 0 &&
+         of_address.dli_fbase == of_library.dli_fbase;
+}
+
+/// A thread that calls `work` now and then until it is stopped. It takes no signal of the program. Without one, if the
+/// system has no thread left, `work` is missed.
+template <class Work>
+std::jthread repeated(const Work& work) {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::jthread thread;
+  try {
+    thread = std::jthread([work](const std::stop_token& stop) {
+      for (; !stop.stop_requested(); std::this_thread::sleep_for(std::chrono::microseconds(200))) work();
+    });
+  } catch (const std::system_error&) {
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+}  // namespace
+
+KeptSignals::KeptSignals(const void* library) : library_(library) {
+  {
+    const std::lock_guard lock(kept().mutex);
+    if (kept().compilations++ == 0) kept().actions = current_actions();
+  }
+  watch_ = repeated([this] { mend(); });
+}
+
+KeptSignals::~KeptSignals() {
+  watch_ = {};  // stops and joins
+  mend();
+  const std::lock_guard lock(kept().mutex);
+  --kept().compilations;
+}
+
+void KeptSignals::mend() const noexcept {
+  const std::lock_guard lock(kept().mutex);
+  const Actions now = current_actions();
+  for (std::size_t i = 0; i < kSignals.size(); ++i) {
+    if (now[i].sa_handler == SIG_IGN) continue;  // of the program, or NVRTC asks what stands there
+    struct sigaction& program = kept().actions[i];
+    const bool is_programs = handler_of(now[i]) == handler_of(program);  // NVRTC took its own back, without the flags
+    if (is_programs || is_in_library(handler_of(now[i]), library_)) {
+      ::sigaction(kSignals[i], &program, nullptr);
+    } else {
+      program = now[i];
+    }
+  }
+}
+
+}  // namespace hotgemm
