@@ -31,6 +31,11 @@ std::vector<std::string_view> split_words(std::string_view text) {
   return words;
 }
 
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
+}
+
 std::string in_quotes(std::string_view word) {
   constexpr std::size_t kShown = 80;
   std::string out = "'";

@@ -14,6 +14,9 @@ std::vector<std::string_view> split_words(std::string_view text);
 /// if it is long.
 std::string in_quotes(std::string_view word);
 
+/// `text` without the mark that some editors write at the beginning of a file in UTF-8.
+std::string_view without_byte_order_mark(std::string_view text);
+
 /// The number of bytes in a text such as "4096", "64K", "512M", "1G" or "2T". Throws Error{invalid_argument}.
 std::uint64_t parse_size(std::string_view text);
 

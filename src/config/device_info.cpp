@@ -1,5 +1,7 @@
 #include "config/device_info.hpp"
 
+#include "base/text.hpp"
+
 #include <hotgemm/error.hpp>
 
 #include <charconv>
@@ -38,7 +40,7 @@ const ArchLimits& arch_limits(std::string_view arch) {
   }
   std::string known;
   for (const std::string& name : known_archs()) known += (known.empty() ? "" : ", ") + name;
-  throw Error(ErrorCode::invalid_argument, "unknown arch \"" + std::string(arch) + "\"; known are " + known);
+  throw Error(ErrorCode::invalid_argument, "unknown arch " + in_quotes(arch) + "; known are " + known);
 }
 
 std::vector<std::string> known_archs() {

@@ -139,8 +139,9 @@ EpilogueFunction parse_function(std::string_view digits) {
   const EpilogueFunction function = EpilogueFunction::of(number);
   if (error != std::errc() || end != digits.data() + digits.size() || to_string(function) != digits ||
       function == EpilogueFunction{} || !is_well_formed(function)) {
-    throw Error(ErrorCode::invalid_argument, "the function of an epilogue is " + in_quotes(digits) +
-                                                 ": expected 16 hex digits, as `hotgemm show --epilogue FILE` prints");
+    throw Error(ErrorCode::invalid_argument,
+                "the function of an epilogue is " + in_quotes(digits) +
+                    ": expected the 16 hex digits that `hotgemm show --epilogue FILE` prints");
   }
   return function;
 }

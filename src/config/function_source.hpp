@@ -30,6 +30,7 @@ class FunctionSource {
   /// `name` is the name of the file in messages. Throws Error{invalid_argument} that begins with name(line).
   FunctionSource(std::string_view text, std::string_view name);
 
+  const std::string& name() const { return name_; }
   EpilogueFunction function() const { return function_; }
   /// SHA-256 over the text, 64 hex digits.
   const std::string& digest() const { return digest_; }

@@ -36,6 +36,7 @@ struct Shape {
   Workload workload;
   std::int64_t count = 1;  ///< number of times that it occurs
   double us = 0;           ///< microseconds that it takes with other software; 0: not known
+  std::string where{};     ///< "FILE:LINE", for messages; empty if it is from no file
 };
 
 /// The grammar of include/hotgemm/problem.hpp, with two more keys: "count=12" and "us=211.5". Throws

@@ -1,6 +1,7 @@
 #include "config/shapes.hpp"
 
 #include "base/text.hpp"
+#include "base/text_file.hpp"
 #include "config/m_range.hpp"
 #include "config/shapes_csv.hpp"
 #include "config/tunableop.hpp"
@@ -8,9 +9,6 @@
 #include <hotgemm/error.hpp>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -50,8 +48,7 @@ std::vector<Shape> load_directory(const std::filesystem::path& directory) {
 }  // namespace
 
 std::vector<Shape> parse_shapes(std::string_view text, std::string_view file_name) {
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  text = without_byte_order_mark(text);
   if (is_tunableop(text)) return parse_tunableop(text, file_name);
   std::vector<Shape> shapes;
   std::optional<ShapesCsv> csv;
@@ -63,18 +60,20 @@ std::vector<Shape> parse_shapes(std::string_view text, std::string_view file_nam
     const std::string_view problem = content.substr(0, content.find('#'));
     if (split_words(problem).empty()) continue;
     if (std::exchange(is_first, false) && ShapesCsv::begins(problem)) csv.emplace();
+    const std::string where = std::string(file_name) + ":" + std::to_string(line);
     try {
       const std::string words = csv ? csv->problem(problem) : std::string(problem);
       if (words.empty()) continue;  // the names of the columns
       const RangedText ranged = split_m_range(words);
       Shape shape = parse_shape(ranged.text);
+      shape.where = where;
       const auto workloads = ranged.range ? in_buckets(shape.workload, *ranged.range) : std::vector{shape.workload};
       for (const Workload& workload : workloads) {
         shape.workload = workload;
         shapes.push_back(shape);
       }
     } catch (const Error& error) {
-      throw Error(error.code(), std::string(file_name) + ":" + std::to_string(line) + ": " + error.what());
+      throw Error(error.code(), where + ": " + error.what());
     }
   }
   return shapes;
@@ -82,18 +81,7 @@ std::vector<Shape> parse_shapes(std::string_view text, std::string_view file_nam
 
 std::vector<Shape> load_shapes(const std::filesystem::path& path) {
   if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) return load_directory(path);
-  const auto fail = [&](const char* action) {
-    return Error(ErrorCode::io_error,
-                 "cannot " + std::string(action) + " the shape file " + path.string() + ": " + std::strerror(errno));
-  };
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw fail("open");
-  std::string text;
-  char block[4096];
-  while (file.read(block, sizeof block), file.gcount() > 0) text.append(block, static_cast<std::size_t>(file.gcount()));
-  if (file.bad() || errno == EISDIR) throw fail("read");
-  return parse_shapes(text, path.string());
+  return parse_shapes(read_text_file(path), path.string());
 }
 
 }  // namespace hotgemm

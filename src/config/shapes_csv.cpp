@@ -60,13 +60,14 @@ bool ShapesCsv::begins(std::string_view line) {
 
 void ShapesCsv::name_columns(const std::vector<std::string>& cells) {
   for (const std::string& cell : cells) {
-    const std::string name = lower_case(cell);
-    columns_.push_back(name == "dtype" ? "type" : name);
+    const std::string written = lower_case(cell), name = written == "dtype" ? "type" : written;
+    if (std::ranges::find(columns_, name) != columns_.end()) refuse("a second column is named " + name);
+    columns_.push_back(name);
   }
   const auto has = [&](std::string_view name) { return std::ranges::find(columns_, name) != columns_.end(); };
   if (has("problem")) return;
   for (const std::string_view name : kOrder) {
-    if (!has(name)) refuse("no column is named " + std::string(name) + ", and none problem");
+    if (!has(name)) refuse("the header has no column named " + std::string(name) + ", nor one named problem");
   }
 }
 

@@ -1,5 +1,6 @@
 #include "config/template_bundle.hpp"
 
+#include "base/text_file.hpp"
 #include "config/embedded_templates.hpp"
 #include "config/identity.hpp"
 #include "config/include_scan.hpp"
@@ -9,22 +10,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 namespace hotgemm {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string read_file(const fs::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  std::ostringstream text;
-  text << stream.rdbuf();
-  if (!stream || !text) throw Error(ErrorCode::io_error, "cannot read template " + path.string());
-  return std::move(text).str();
-}
 
 const TemplateFile* find(const std::vector<TemplateFile>& files, std::string_view path) {
   const auto it =
@@ -78,8 +69,9 @@ TemplateBundle TemplateBundle::from_directory(const std::string& directory) {
   for (auto it = fs::recursive_directory_iterator(directory, error); !error && it != fs::recursive_directory_iterator();
        it.increment(error)) {
     const std::string extension = it->path().extension().string();
-    if (!it->is_regular_file() || (extension != ".cuh" && extension != ".hpp")) continue;
-    files.push_back({it->path().lexically_relative(directory).string(), read_file(it->path())});
+    if (std::error_code ignored; !it->is_regular_file(ignored) || (extension != ".cuh" && extension != ".hpp"))
+      continue;
+    files.push_back({it->path().lexically_relative(directory).string(), read_text_file(it->path())});
   }
   if (error) throw Error(ErrorCode::io_error, "cannot read template directory " + directory + ": " + error.message());
   if (files.empty()) throw Error(ErrorCode::io_error, "template directory " + directory + " holds no templates");

@@ -85,6 +85,7 @@ std::string why_stale(const TuningRecord& record, const GpuQuery& query) {
 Database::Database(DatabaseOptions options) : options_(std::move(options)) {
   const Report report = [this](const std::string& trouble) { warn(trouble); };
   disk_is_good_ = options_.writable && !options_.user_directory.empty();
+  if (!disk_is_good_) unstored_.reason = "nothing is to be written to disk (HOTGEMM_CACHE)";
   if (options_.user_directory.empty()) {
     open_layer("memory", {});
   } else {
@@ -323,11 +324,18 @@ void Database::add(const TuningRecord& record) {
         segment_->append(text);
       } catch (const Error& error) {
         disk_is_good_ = false;
-        warning = std::string(error.what()) + "; tuning results are kept in memory only";
+        unstored_.reason = error.what();
+        warning = unstored_.reason + "; tuning results are kept in memory only";
       }
     }
+    if (!disk_is_good_) ++unstored_.records;
   }
   if (!warning.empty()) warn(warning);
+}
+
+Database::Unstored Database::unstored() const {
+  const std::shared_lock shared(mutex_);
+  return unstored_;
 }
 
 void Database::append_added(std::string text, std::unique_ptr<StoredRecord> stored) {

@@ -104,6 +104,12 @@ class Database {
   /// warning, and later records are not written. Throws Error{invalid_argument} for a record that cannot be stored, for
   /// example if its config is not legal for its architecture.
   void add(const TuningRecord& record);
+  /// The records that `add` has kept in memory only, and the reason for the last of them.
+  struct Unstored {
+    std::size_t records = 0;
+    std::string reason;
+  };
+  Unstored unstored() const;
 
   /// Reads all files again. Records that this object has added stay, whether they are on disk or not.
   void reload();
@@ -193,6 +199,7 @@ class Database {
   std::deque<std::string> added_;
   std::optional<Segment> segment_;
   bool disk_is_good_ = false;
+  Unstored unstored_;
   std::atomic<std::uint64_t> reloads_{0};
   mutable std::atomic<std::size_t> dropped_{0};
   mutable std::atomic<std::uint64_t> lines_parsed_{0}, classes_indexed_{0}, classes_visited_{0};

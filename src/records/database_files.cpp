@@ -179,7 +179,9 @@ std::vector<DatabaseFile> read_only_layer(const std::filesystem::path& layer, co
   return files;
 }
 
-std::vector<DatabaseFile> read_named(const std::filesystem::path& path) {
+namespace {
+
+std::vector<DatabaseFile> read_path(const std::filesystem::path& path) {
   const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0) throw io_error("read " + path.string());
@@ -192,6 +194,16 @@ std::vector<DatabaseFile> read_named(const std::filesystem::path& path) {
     files.push_back(read_open_file(fd.get(), path));
   }
   return files;
+}
+
+}  // namespace
+
+std::vector<DatabaseFile> read_named(const std::filesystem::path& path) {
+  try {
+    return read_path(path);
+  } catch (const Error& error) {
+    throw Error(ErrorCode::invalid_argument, error.what());
+  }
 }
 
 DatabaseFile read_open_file(int fd, std::filesystem::path path) {

@@ -81,8 +81,8 @@ struct LayerTrust {
 std::vector<DatabaseFile> read_only_layer(const std::filesystem::path& layer, const LayerTrust& trust,
                                           const Report& report);
 
-/// One file, or the `*.jsonl` files of a directory and of its v1/db, whoever owns them. Throws Error{io_error} if there
-/// is nothing to read.
+/// One file, or the `*.jsonl` files of a directory and of its v1/db, whoever owns them. Throws Error{invalid_argument},
+/// since the user has named the path, if there is nothing to read.
 std::vector<DatabaseFile> read_named(const std::filesystem::path& path);
 
 /// The content of an open file. Throws Error{io_error} if it is not a regular file or does not fit into memory.

@@ -15,8 +15,10 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string_view>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -125,24 +127,73 @@ std::vector<LintFinding> lint(const std::filesystem::path& path) {
   return findings;
 }
 
-MergeReport merge(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output) {
-  MergeReport report;
-  Best best;
-  for (const std::filesystem::path& input : inputs) {
-    for (const DatabaseFile& file : read_named(input)) {
+namespace {
+
+/// The lines of files: records, and those of a newer schema as they are.
+class Merged {
+ public:
+  /// Returns the number of lines that are neither.
+  std::size_t add(const std::filesystem::path& path) {
+    std::size_t others = 0;
+    for (const DatabaseFile& file : read_named(path)) {
       for_each_line(file.text(), [&](std::string_view line, std::size_t, bool) {
         ParsedLine parsed = parse_line(line);
         if (parsed.stored) {
-          best.add(std::move(*parsed.stored));
+          best_.add(std::move(*parsed.stored));
+          has_any_ = true;
+        } else if (parsed.fault == LineFault::newer_schema) {
+          newer_.emplace(line);
+          has_any_ = true;
         } else {
-          ++report.ignored;
+          ++others;
         }
       });
     }
+    return others;
   }
-  const std::vector<std::string> lines = best.lines();
+
+  bool has_any() const { return has_any_; }
+  std::size_t superseded() const { return best_.superseded(); }
+  /// Call it once, after all lines have been added.
+  std::vector<std::string> lines() {
+    std::vector<std::string> lines = best_.lines();
+    lines.insert(lines.end(), newer_.begin(), newer_.end());
+    return lines;
+  }
+
+ private:
+  Best best_;
+  std::set<std::string> newer_;
+  bool has_any_ = false;
+};
+
+void require_records(bool has_any, std::size_t others, const std::string& where) {
+  if (has_any || others == 0) return;
+  throw Error(ErrorCode::invalid_argument,
+              "no line of " + where + " is a record, of " + std::to_string(others) + "; `hotgemm db lint` says why");
+}
+
+bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+  std::error_code ignored;
+  return std::filesystem::equivalent(a, b, ignored);
+}
+
+}  // namespace
+
+MergeReport merge(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output) {
+  MergeReport report;
+  Merged merged;
+  for (const std::filesystem::path& input : inputs) report.ignored += merged.add(input);
+  require_records(merged.has_any(), report.ignored, "the inputs");
+  const bool is_input = std::ranges::any_of(inputs, [&](const auto& input) { return is_same_file(input, output); });
+  if (std::error_code ignored; !is_input && std::filesystem::exists(output, ignored) && merged.add(output) > 0) {
+    throw Error(ErrorCode::invalid_argument, output.string() +
+                                                 " has lines that are not records, so it is not "
+                                                 "replaced; `hotgemm db lint` lists them");
+  }
+  const std::vector<std::string> lines = merged.lines();
   report.kept = lines.size();
-  report.superseded = best.superseded();
+  report.superseded = merged.superseded();
   publish_lines(AT_FDCWD, output.string(), lines, 0666);
   return report;
 }
@@ -154,6 +205,7 @@ using Picks = std::map<std::tuple<std::string, std::string, std::string, int, Ob
 
 Picks picks_of(const std::filesystem::path& path, std::size_t& ignored) {
   Picks picks;
+  std::size_t others = 0;
   const auto rank = [](const StoredRecord& s) {
     return std::tuple(!s.record.is_provisional, s.time, -cost_of(s.record), to_line(s));
   };
@@ -161,7 +213,7 @@ Picks picks_of(const std::filesystem::path& path, std::size_t& ignored) {
     for_each_line(file.text(), [&](std::string_view line, std::size_t, bool) {
       ParsedLine parsed = parse_line(line);
       if (!parsed.stored) {
-        ++ignored;
+        ++others;
         return;
       }
       const TuningRecord& r = parsed.stored->record;
@@ -171,6 +223,8 @@ Picks picks_of(const std::filesystem::path& path, std::size_t& ignored) {
       if (!is_new && rank(place->second) < rank(*parsed.stored)) place->second = *std::move(parsed.stored);
     });
   }
+  require_records(!picks.empty(), others, path.string());
+  ignored += others;
   return picks;
 }
 

@@ -19,8 +19,8 @@ struct LintFinding {
   std::string reason;
 };
 
-/// Lists every line that a database would ignore, in a file or in the segments of a directory. Throws Error{io_error}
-/// if there is nothing to read.
+/// Lists every line that a database would ignore, in a file or in the segments of a directory. Throws as
+/// read_named does.
 std::vector<LintFinding> lint(const std::filesystem::path& path);
 
 struct MergeReport {
@@ -29,8 +29,11 @@ struct MergeReport {
   std::size_t ignored = 0;     ///< lines that lint lists
 };
 
-/// Writes the records of files and directories to one file and replaces that file. The result depends only on the
-/// records, not on their order. Of records that may be compared, only the fastest is kept. Throws Error{io_error}.
+/// Writes the records of files and directories to one file. A file that is there keeps its records, as if it were an
+/// input. The result depends only on the records, not on their order. Of records that may be compared, only the
+/// fastest is kept. Lines of a newer schema are kept unchanged, and count as kept. Throws Error{invalid_argument}, and
+/// changes nothing, if no line of the inputs is a record but others are there, or if the file that is there has a line
+/// that is not a record; Error{io_error} if the file cannot be written.
 MergeReport merge(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output);
 
 /// A problem class on a GPU, with the records of two places for it.
@@ -47,7 +50,8 @@ struct DiffReport {
 };
 
 /// Compares the picks of two files or directories: for each class, GPU and objective the latest record, a final one
-/// before a provisional one. Throws Error{io_error}.
+/// before a provisional one. Throws as read_named does, and Error{invalid_argument} if no line of a place is a record
+/// but others are there.
 DiffReport diff(const std::filesystem::path& first, const std::filesystem::path& second);
 
 struct PruneReport {

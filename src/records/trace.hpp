@@ -83,6 +83,8 @@ class TraceWriter {
   void add(const TraceLine& line);
   /// Writes all added lines to disk. Call it after each race, so that an interrupted run keeps complete races.
   void flush();
+  /// False if lines were lost.
+  bool is_good() const { return is_good_; }
 
  private:
   AppendFile file_;

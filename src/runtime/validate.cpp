@@ -86,7 +86,8 @@ void validate_counts(const Problem& p) {
   validate_size("batch", p.batch);
   validate_size("groups", p.groups);
   if ((p.groups != 0) != (p.group_kind != GroupKind::none))
-    refuse("groups is " + std::to_string(p.groups) + " with group_kind " + std::string(to_string(p.group_kind)));
+    refuse("groups is " + std::to_string(p.groups) + ", and group_kind " + std::string(to_string(p.group_kind)) +
+           "; a problem has both or neither");
 }
 
 void validate_alignment(const char* name, int bytes, DType dtype) {

@@ -40,7 +40,17 @@ class MessageTest(cli_test.CliTest):
                 ([*bench, "-x", "4"], "bench has no option -x"),
                 ([*bench, "--exhaustiv"], "bench has no option --exhaustiv; did you mean --exhaustive?"),
                 (["tune", "--shape", "8x8x8", "--run-budget", "5x"],
-                 "--run-budget: 5x is no time; expected 90, 90s, 10m or 2h, for example"),
+                 "--run-budget: 5x: expected a time above 0, as in 90, 90s, 10m or 2h"),
+                (["tune", "--shape", "8x8x8", "--run-budget", "inf"],
+                 "--run-budget: inf: expected a time above 0, as in 90, 90s, 10m or 2h"),
+                ([*bench, "--budget", "nan"], "--budget nan: expected a number above 0"),
+                (["tune", "--shape", "8x8x8", "--gpu-share", "NaN"],
+                 "--gpu-share NaN: expected a number from 0.001 to 1"),
+                (["ladder", "--round-us", "inf"], "--round-us inf: expected a number above 0"),
+                (["prewarm", "--shape", "8x8x8", "--layer", ""], "--layer needs a value: DIR"),
+                (["prewarm", "--shape", "8x8x8", "--shard="], "--shard needs a value: i/n|auto"),
+                (["prewarm", "--shape", "8x8x8", "--arch", "sm_80", "--m-buckets", "5"],
+                 "--m-buckets: m is '5': expected FIRST:LAST, as in 1:4096"),
                 (["info", "gpu"], "info takes no arguments without dashes: gpu"),
                 (["db", "lint"], "db lint needs file"), (["cache", "trim"], "cache trim needs --max-size"),
                 (["cache", "trim", "--max-size", "many"],
@@ -100,7 +110,7 @@ class MessageTest(cli_test.CliTest):
                      "\ufefftype,layout,align,k,n,m\nbf16,nt,,64,64,64\n", "us,problem\n1.5,64 64 64 nt bf16\n"):
             (self.path / "s.csv").write_text(text, encoding="utf-8")
             self.assertEqual(problems("--shapes", "s.csv"), right, text)
-        for text, named in (("m,n,k,layout\n64,64,64,nt\n", "s.csv:1: no column is named type"),
+        for text, named in (("m,n,k,layout\n64,64,64,nt\n", "s.csv:1: the header has no column named type"),
                             ("64,64,64,nt,bf16\n64,64,64,nt,f19\n", "s.csv:2"),
                             ("m,n,k,layout,type\n64,64,64,nt\n", "s.csv:2: 4 cells under 5 columns"),
                             ("m,n,k,layout,type,colour\n64,64,64,nt,f16,red\n", "s.csv:2: 'colour=red'")):

@@ -128,6 +128,7 @@ int run_bench(Session& session, const BenchCommand& command) {
   const std::vector<ProblemSet> sets = read_problem_sets(command.problems);
   const std::vector<Workload> problems = problems_of(sets);
   require(problems);
+  watch_for_interrupt();
   if (command.quality || command.exhaustive || command.compared_configs > 0)
     std::ranges::for_each(problems, require_bare);
   if (command.quality) {

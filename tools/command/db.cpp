@@ -3,6 +3,7 @@
 #include "command/compile_jobs.hpp"
 #include "command/db_refresh.hpp"
 #include "command/gpu_query.hpp"
+#include "command/output_file.hpp"
 #include "command/problem_options.hpp"
 #include "command/table.hpp"
 #include "command/tune_report.hpp"
@@ -94,19 +95,9 @@ int show(Session& session) {
   return kGood;
 }
 
-/// Reports a named file that cannot be read as a wrong argument, not as a broken environment.
-template <class Function>
-auto about_arguments(Function function) {
-  try {
-    return function();
-  } catch (const Error& error) {
-    throw Error(error.code() == ErrorCode::io_error ? ErrorCode::invalid_argument : error.code(), error.what());
-  }
-}
-
 int merge_files(Session& session, const std::string& output, const std::vector<std::string>& inputs) {
   const MergeReport report =
-      about_arguments([&] { return merge(std::vector<std::filesystem::path>(inputs.begin(), inputs.end()), output); });
+      merge(std::vector<std::filesystem::path>(inputs.begin(), inputs.end()), output_file(output));
   session.output =
       Json{{"output", output}, {"kept", report.kept}, {"superseded", report.superseded}, {"ignored", report.ignored}};
   session.print(fmt::format("{}: {} records; {} were slower than another, {} lines were not records", output,
@@ -129,7 +120,7 @@ std::string side_text(const std::optional<TuningRecord>& record) {
 }
 
 int diff_files(Session& session, const std::string& first, const std::string& second) {
-  const DiffReport report = about_arguments([&] { return diff(first, second); });
+  const DiffReport report = diff(first, second);
   Table table({{"problem"}, {"objective"}, {"GPU"}, {first}, {second}});
   session.output = Json{{"same", report.same}, {"ignored", report.ignored}, {"differences", Json::array()}};
   for (const RecordDifference& d : report.differences) {
@@ -163,7 +154,7 @@ int lint_files(Session& session, const std::vector<std::string>& files) {
   session.output["findings"] = Json::array();
   std::size_t count = 0;
   for (const std::string& file : files) {
-    for (const LintFinding& finding : about_arguments([&] { return lint(file); })) {
+    for (const LintFinding& finding : lint(file)) {
       ++count;
       session.print(fmt::format("{}:{}: {}", finding.file.string(), finding.line, finding.reason));
       session.output["findings"].push_back(
@@ -260,7 +251,7 @@ void add_db_command(CLI::App& app, Session& session) {
   const auto output = std::make_shared<std::string>();
   const auto inputs = std::make_shared<std::vector<std::string>>();
   CLI::App& merge_command = add_subcommand(
-      group, session, "merge", "write the best records of files and directories to one file",
+      group, session, "merge", "write the best records of files and directories to one file, beside those that it has",
       [&session, output, inputs] { return merge_files(session, *output, *inputs); }, kOfFiles);
   merge_command.add_option("output", *output, "the file to write")->type_name("FILE")->required();
   merge_command.add_option("input", *inputs, "files, or directories of them")->type_name("FILE")->required();
@@ -290,16 +281,15 @@ void add_db_command(CLI::App& app, Session& session) {
       group, session, "refresh",
       "keep the records of a file whose templates have changed but whose kernels have not: compiles their picks, and "
       "compares the machine code with what was measured; exit with 2 if records must be tuned again",
-      [&session, refreshed] {
-        return about_arguments([&] { return refresh_file(session, refreshed->first, refreshed->second); });
-      },
-      {.device = false});
+      [&session, refreshed] { return refresh_file(session, refreshed->first, refreshed->second); }, {.device = false});
   refresh_command.add_option("file", refreshed->first, "the file, which is replaced")->type_name("FILE")->required();
   add_jobs_option(refresh_command, refreshed->second);
 
   const auto drop_stale = std::make_shared<bool>(false);
   CLI::App& prune_command = add_subcommand(
-      group, session, "prune", "compact the user's records into one file with the fastest record of each problem",
+      group, session, "prune",
+      "compact the user's records: keep the best of each problem, GPU and objective that were measured under the same "
+      "conditions",
       [&session, drop_stale] { return prune_user_layer(session, *drop_stale); }, {.progress = false});
   prune_command.add_flag("--stale", *drop_stale,
                          "also drop records measured with other templates, another driver or another compiler");

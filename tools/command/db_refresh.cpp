@@ -1,6 +1,7 @@
 #include "command/db_refresh.hpp"
 
 #include "command/compile_jobs.hpp"
+#include "command/output_file.hpp"
 #include "command/progress.hpp"
 #include "config/render.hpp"
 #include "context_impl.hpp"
@@ -12,9 +13,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <vector>
@@ -36,7 +38,7 @@ struct Tally {
   std::size_t failed = 0;     ///< the pick cannot be compiled here
 };
 
-std::vector<RefreshLine> read_lines(const std::string& file) {
+std::vector<RefreshLine> read_lines(const std::filesystem::path& file) {
   std::vector<RefreshLine> lines;
   for (const DatabaseFile& one : read_named(file)) {
     for_each_line(one.text(), [&](std::string_view text, std::size_t, bool) {
@@ -117,13 +119,13 @@ void refresh(RefreshLine& line, const Engine& engine, const std::map<std::string
 }  // namespace
 
 int refresh_file(Session& session, const std::string& file, int jobs) {
-  struct stat status {};
-  if (::stat(file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    throw Error(ErrorCode::invalid_argument, file + " is not a file of records");
-  }
+  const std::filesystem::path target = output_file(file);
   Context context(context_options(session));
   Engine& engine = impl_of(context).engine();
-  std::vector<RefreshLine> lines = read_lines(file);
+  std::vector<RefreshLine> lines = read_lines(target);
+  const std::ptrdiff_t records = std::ranges::count_if(lines, [](const RefreshLine& line) { return !!line.stored; });
+  if (records == 0) throw Error(ErrorCode::invalid_argument, "no line of " + file + " is a record");
+  watch_for_interrupt();
   for (RefreshLine& line : lines) add_source(line, engine);
   const std::map<std::string, Cubin> cubins = build(session, engine, lines, jobs);
   if (is_interrupted()) {
@@ -136,13 +138,18 @@ int refresh_file(Session& session, const std::string& file, int jobs) {
     refresh(line, engine, cubins, tally);
     texts.push_back(std::move(line.text));
   }
-  publish_lines(AT_FDCWD, file, texts, status.st_mode & 0777);
+  const auto mode = static_cast<unsigned>(std::filesystem::status(target).permissions());
+  publish_lines(AT_FDCWD, target.string(), texts, mode & 0777);
   session.output = Json{
       {"current", tally.current}, {"refreshed", tally.refreshed}, {"changed", tally.changed}, {"failed", tally.failed}};
   session.print(
       fmt::format("{}: {} records of these templates, {} more with the same machine code; {} to be tuned again, {} "
                   "that cannot be compiled here",
                   file, tally.current, tally.refreshed, tally.changed, tally.failed));
+  if (const std::ptrdiff_t others = std::ssize(lines) - records; others > 0) {
+    session.print(fmt::format("{} more that {} not records, and were not changed; `hotgemm db lint` says why",
+                              in_words(static_cast<std::size_t>(others), "line"), others == 1 ? "is" : "are"));
+  }
   return tally.changed + tally.failed == 0 ? kGood : kSomeFailed;
 }
 

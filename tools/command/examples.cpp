@@ -17,7 +17,7 @@ constexpr std::string_view kExamples[] = {
     "hotgemm tune --shape '1:64 14336 4096 nt bf16 epilogue=bias+gelu'",
     "hotgemm bench --shapes shapes.txt --summary",
     "hotgemm bench --shape 8192x8192x8192 --measure sustained --json",
-    "hotgemm ladder --no-run --arch sm_90a --family simt",
+    "hotgemm ladder --no-run --arch sm_90a --family fma",
     "hotgemm ladder --shape 4096x4096x4096 --csv",
     "hotgemm show mma_m128_n128_k32_wm2_wn2_s4_x1_f1_e1_b1",
     "hotgemm show --shape '64 64 64 nn f16' --arch sm_90a --source",

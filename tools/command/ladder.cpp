@@ -160,6 +160,7 @@ int run_on_gpu(Session& session, const LadderCommand& command, const std::vector
 
 int run_ladder(Session& session, const LadderCommand& command) {
   const std::vector<LadderProblem> problems = ladder_problems(command.what);
+  watch_for_interrupt();
   if (!command.no_run) return run_on_gpu(session, command, problems);
   Context context(context_options(session));
   const LadderReport report = build_all(session, command, problems, impl_of(context).engine());

@@ -1,7 +1,6 @@
 #include "command/command_page.hpp"
 #include "command/commands.hpp"
 #include "command/help_text.hpp"
-#include "command/progress.hpp"
 #include "command/terminal.hpp"
 #include "command/usage_error.hpp"
 #include "command/version_text.hpp"
@@ -44,8 +43,9 @@ void add_commands(CLI::App& app, Session& session) {
   add_compile_worker_command(app, session);
   add_page_commands(app, session);
   app.footer(
-      "Exit codes: 0 good, 1 usage, 2 some problems failed, 3 environment (no GPU, no NVRTC, a kernel that could not "
-      "be stored, ...), 4 wrong numbers, 130 interrupted with results saved.\n\n"
+      "Exit codes: 0 good, 1 usage, 2 some problems failed or a check found something, 3 environment (no GPU, no "
+      "NVRTC, a kernel or a record that could not be stored, ...), 4 wrong numbers, 130 interrupted with results "
+      "saved.\n\n"
       "`hotgemm help COMMAND` describes a command and its options.");
 }
 
@@ -58,13 +58,12 @@ int report_error(Session& session, std::string_view code, const std::string& mes
 void print_help(const CLI::App& app) {
   const CLI::App* asked = &app;
   while (!asked->get_subcommands().empty()) asked = asked->get_subcommands().back();
-  fmt::print("{}", help_text(page_of(*asked), terminal_columns(STDOUT_FILENO)));
+  write_out(help_text(page_of(*asked), terminal_columns(STDOUT_FILENO)));
 }
 
 int run(Session& session) {
   try {
     if (!session.log_level.empty()) set_log_level(session.log_level);
-    watch_for_interrupt();
     return session.run();
   } catch (const Error& error) {
     const bool is_log = error.code() == ErrorCode::compile_failed;
@@ -87,7 +86,7 @@ Json with_schema(const Session& session) {
 /// Finishes the output and reports an error if it could not be written.
 int finish(const Session& session, int exit_code) {
   // Replace text that is not UTF-8, such as a file name, instead of throwing.
-  if (session.json) fmt::print("{}\n", with_schema(session).dump(2, ' ', false, Json::error_handler_t::replace));
+  if (session.json) write_out(with_schema(session).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   fmt::print(stderr, "hotgemm: cannot write to stdout\n");
   return exit_code == kGood ? kEnvironment : exit_code;
@@ -105,7 +104,7 @@ int parse_and_run(int argc, char** argv) {
     print_help(app);
     return finish(session, kGood);
   } catch (const CLI::Success& request) {  // --version
-    fmt::print("{}\n", request.what());
+    write_out(std::string(request.what()) + "\n");
     return finish(session, kGood);
   } catch (const Error& error) {  // of an option's value
     session.json = std::ranges::find(words, "--json") != words.end();

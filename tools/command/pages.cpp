@@ -35,7 +35,7 @@ int print_help(const CLI::App& app, const std::vector<std::string>& words) {
     CommandPage command = std::move(*named);
     page = std::move(command);
   }
-  fmt::print("{}", help_text(page, terminal_columns(STDOUT_FILENO)));
+  write_out(help_text(page, terminal_columns(STDOUT_FILENO)));
   return kGood;
 }
 
@@ -80,7 +80,7 @@ void add_page_commands(CLI::App& app, Session& session) {
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   completion.callback([&app, &session, shell] {
     session.run = [&app, shell] {
-      fmt::print("{}", completion_script(*shell, page_of(app)));
+      write_out(completion_script(*shell, page_of(app)));
       return kGood;
     };
   });

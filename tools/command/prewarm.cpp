@@ -3,6 +3,7 @@
 #include "command/commands.hpp"
 #include "command/compile_jobs.hpp"
 #include "command/kernel_bundle.hpp"
+#include "command/output_file.hpp"
 #include "command/prewarm_listing.hpp"
 #include "command/prewarm_tasks.hpp"
 #include "command/progress.hpp"
@@ -183,14 +184,15 @@ void import_bundle(Session& session, Engine& engine, const std::string& file) {
 }
 
 /// Writes the bundle if it would be complete.
-void export_bundle(Session& session, Engine& engine, const PrewarmRunResult& result, const std::string& file) {
+void export_bundle(Session& session, Engine& engine, const PrewarmRunResult& result,
+                   const std::filesystem::path& file) {
   const PrewarmReport& report = result.report;
   if (report.interrupted || report.failed > 0) {
-    session.note("hotgemm: " + file + " is not written, because kernels are missing");
+    session.note("hotgemm: " + file.string() + " is not written, because kernels are missing");
     return;
   }
   session.output["exported"] = export_kernels(engine.cache, result.kernels, file);
-  session.print(fmt::format("{} kernels exported to {}", result.kernels.size(), file));
+  session.print(fmt::format("{} kernels exported to {}", result.kernels.size(), file.string()));
 }
 
 /// The tasks of which this process takes its share: whole problems, on all of their architectures.
@@ -210,7 +212,10 @@ std::vector<PrewarmTask> own_tasks(Session& session, const PrewarmCommand& comma
 }
 
 int build_tasks(Session& session, const PrewarmCommand& command, Engine& engine) {
+  const bool is_exported = !command.export_file.empty();
+  const std::filesystem::path bundle = is_exported ? output_file(command.export_file) : std::filesystem::path();
   const std::vector<PrewarmTask> tasks = own_tasks(session, command, engine.database);
+  watch_for_interrupt();
   Progress progress("compile", session.quiet);
   const PrewarmRunOptions options = run_options(command, progress);
   use_workers_for(engine, options.jobs);
@@ -221,7 +226,7 @@ int build_tasks(Session& session, const PrewarmCommand& command, Engine& engine)
   session.output["directory"] = engine.cache.wanted_directory().string();
   if (command.report) print_entries(session, report);
   session.print(summary(report, engine.cache.wanted_directory().string()));
-  if (!command.export_file.empty()) export_bundle(session, engine, result, command.export_file);
+  if (is_exported) export_bundle(session, engine, result, bundle);
   if (report.failed > unsupported(report) && !report.interrupted) explain_failed_builds();
   print_failures(report);
   return exit_code_of_build(session, command, report);
@@ -249,6 +254,7 @@ int verify(Session& session, const PrewarmCommand& command) {
   Engine& engine = impl_of(opened).engine();
   add_functions(command.selection.problems, engine.bundle);
   const std::vector<PrewarmTask> tasks = own_tasks(session, command, engine.database);
+  watch_for_interrupt();
   Progress progress("verify", session.quiet);
   const PrewarmReport report = prewarm(engine, tasks, run_options(command, progress)).report;
   progress.end();

@@ -46,7 +46,11 @@ class TaskList {
 
 std::optional<MRange> range_of(const PrewarmSelection& selection) {
   if (selection.m_buckets.empty()) return std::nullopt;
-  return parse_m_range(selection.m_buckets);
+  try {
+    return parse_m_range(selection.m_buckets);
+  } catch (const Error& error) {
+    throw Error(error.code(), std::string("--m-buckets: ") + error.what());
+  }
 }
 
 void add_records(TaskList& list, const PrewarmSelection& selection, const Database& records) {
@@ -71,7 +75,8 @@ void add_selection_options(CLI::App& app, const Session& session, PrewarmSelecti
   app.add_option("--m-buckets", selection.m_buckets,
                  "FIRST:LAST, as in 1:4096: in place of its own m, every problem gets each bucket of m in this range")
       ->type_name("FIRST:LAST");
-  app.add_flag("--candidates", selection.candidates, "also compile the kernels that the tuner would try");
+  app.add_flag("--candidates", selection.candidates,
+               "also compile the twenty kernels that a tuning within a call would try");
   app.add_flag("--all", selection.all,
                "--from-db and --candidates: all that calls and tuning of the given problems and of the recorded "
                "classes compile");

@@ -1,5 +1,7 @@
 #include "command/problem_options.hpp"
 
+#include "base/text.hpp"
+#include "base/text_file.hpp"
 #include "config/m_range.hpp"
 #include "config/problem_text.hpp"
 #include "config/shapes.hpp"
@@ -8,9 +10,10 @@
 
 #include <hotgemm/error.hpp>
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <iterator>
 #include <map>
@@ -50,10 +53,11 @@ void parse_option(const std::string& name, const Parse& parse) {
 }
 
 FunctionSource read_function(const std::string& file) {
-  std::ifstream stream(file, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream) throw Error(ErrorCode::io_error, "--epilogue: cannot read " + file);
-  return {text, file};
+  try {
+    return {std::string(without_byte_order_mark(read_text_file(file))), file};
+  } catch (const Error& error) {
+    throw Error(ErrorCode::invalid_argument, std::string("--epilogue: ") + error.what());
+  }
 }
 
 /// The options that hold for problems of files too, over what their lines say.
@@ -150,11 +154,28 @@ class ShapeSets {
   }
   /// Adds the shape, or with a range of m one for each bucket in it.
   void add(Shape shape, const std::optional<MRange>& range = {}) {
-    apply(shape.workload, options_, function_);
-    require_elements(shape.workload);
+    try {
+      apply(shape.workload, options_, function_);
+      require_elements(shape.workload);
+    } catch (const Error& error) {
+      if (shape.where.empty()) throw;
+      throw Error(error.code(), shape.where + ": " + error.what());
+    }
     for (const Workload& one : range ? in_buckets(shape.workload, *range) : std::vector{shape.workload}) {
       shape.workload = one;
       add_one(shape);
+    }
+  }
+  /// One function is that of all problems without one. Of several, problems name theirs.
+  void warn_of_unused_functions() const {
+    for (const FunctionSource& one : options_.functions) {
+      const bool is_used = std::ranges::any_of(sets_, [&](const auto& set) {
+        return std::ranges::any_of(set.second,
+                                   [&](const Shape& s) { return s.workload.epilogue.function == one.function(); });
+      });
+      if (is_used || sets_.empty()) continue;
+      fmt::print(stderr, "hotgemm: no problem of --shape and --shapes names the function of {}: epilogue=function:{}\n",
+                 one.name(), to_string(one.function()));
     }
   }
   /// A problem in two sets is there twice.
@@ -232,6 +253,7 @@ ShapeSets read_shape_sets(const ProblemOptions& options) {
     sets.begin(set_name(file));
     for (const Shape& shape : load_file(file)) sets.add(shape);
   }
+  sets.warn_of_unused_functions();
   return sets;
 }
 

@@ -10,7 +10,8 @@
 namespace hotgemm::command {
 
 /// Installs signal handlers: the first Ctrl-C (or SIGTERM) asks the command to stop at the next safe point; a second
-/// one ends it, unless it comes within 0.2 s.
+/// one ends it, unless it comes within 0.2 s. A command calls this before the work that asks is_interrupted(), and
+/// after it has read its input: until then a signal ends it.
 void watch_for_interrupt();
 bool is_interrupted() noexcept;
 

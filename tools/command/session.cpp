@@ -7,11 +7,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
 namespace hotgemm::command {
 namespace {
+
+/// Refuses an empty value, which a script passes whose variable is not set, and NaN and infinity, which CLI11 takes for
+/// numbers.
+void check_values(const CLI::App& sub) {
+  for (const CLI::Option* option : sub.get_options()) {
+    const bool is_number = option->get_type_name().find("FLOAT") != std::string::npos;
+    for (const std::string& value : option->results()) {
+      if (value.empty()) throw CLI::ArgumentMismatch(option->get_name() + ": the value is empty");
+      if (!is_number || std::isfinite(std::strtod(value.c_str(), nullptr))) continue;
+      throw CLI::ValidationError(option->get_name(), "Value " + value + " not in range");
+    }
+  }
+}
 
 int device_count(const Driver& driver) {
   int count = 0;
@@ -45,6 +61,10 @@ std::string one_line(std::string_view message) {
   return text;
 }
 
+std::string in_words(std::size_t count, const std::string& what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
 int exit_code_of(ErrorCode code) {
   switch (code) {
     case ErrorCode::invalid_argument: return kUsage;
@@ -58,8 +78,10 @@ int exit_code_of(ErrorCode code) {
   }
 }
 
+void write_out(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
 void Session::print(std::string_view line) const {
-  if (!json) fmt::print("{}\n", line);
+  if (!json) write_out(std::string(line) + "\n");
 }
 
 void Session::note(std::string_view line) const {
@@ -88,7 +110,8 @@ CLI::App& add_subcommand(CLI::App& app, Session& session, const std::string& nam
       ->check(CLI::IsMember({"debug", "info", "warn", "error", "off"}));
   sub.option_defaults()->group("Options");
   const std::string schema = app.get_parent() == nullptr ? name : app.get_name() + "-" + name;
-  sub.callback([&session, schema, run = std::move(run)] {
+  sub.callback([&session, &sub, schema, run = std::move(run)] {
+    check_values(sub);
     session.schema = schema;
     session.run = run;
   });

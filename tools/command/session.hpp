@@ -31,6 +31,12 @@ int exit_code_of(ErrorCode code);
 
 /// Joins the lines of a message into one line.
 std::string one_line(std::string_view message);
+/// "1 record", "2 records".
+std::string in_words(std::size_t count, const std::string& what);
+
+/// Writes to stdout. fmt::print throws if it cannot; here the error stays in the stream, and the end of the program
+/// reports it.
+void write_out(std::string_view text);
 
 /// One run of the command: the common options of all subcommands, and the output.
 struct Session {

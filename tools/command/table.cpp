@@ -25,6 +25,10 @@ std::string padded(const std::string& cell, std::size_t width, bool is_number) {
 
 void Table::add(std::vector<std::string> cells) {
   cells.resize(columns_.size());
+  for (std::string& cell : cells) {  // text of a file may hold what moves a terminal's cursor
+    std::ranges::replace_if(
+        cell, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
+  }
   rows_.push_back(std::move(cells));
 }
 

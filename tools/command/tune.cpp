@@ -4,6 +4,7 @@
 #include "command/compile_jobs.hpp"
 #include "command/measurers.hpp"
 #include "command/problem_options.hpp"
+#include "command/progress.hpp"
 #include "command/shard_option.hpp"
 #include "command/tune_list.hpp"
 #include "command/tune_options.hpp"
@@ -20,6 +21,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -68,6 +70,13 @@ TuningRunOptions run_options(const TuneCommand& command, const Session& session)
           .max_trials = command.trials};
 }
 
+/// What a run has not kept.
+struct Losses {
+  Database::Unstored records;
+  bool of_trace = false;
+  bool any() const { return records.records > 0 || of_trace; }
+};
+
 /// Output of a run while it runs: the journal, the trace, and messages for people and programs.
 class TuneLog {
  public:
@@ -107,6 +116,11 @@ class TuneLog {
                                  std::string(to_string(c.stage)), c.reason});
     };
     return observer;
+  }
+
+  Losses losses() {
+    flush_trace();
+    return {engine_.database.unstored(), trace_ && !trace_->is_good()};
   }
 
  private:
@@ -161,16 +175,29 @@ class TuneLog {
   std::optional<TraceWriter> trace_;
 };
 
-int exit_code_for(const TuningReport& report) {
+int exit_code_for(const TuningReport& report, const Losses& losses) {
   if (report.end == RunEnd::cancelled) return kInterrupted;
   const auto ended_with = [&](ErrorCode code) {
     return std::ranges::any_of(report.results,
                                [&](const ProblemResult& r) { return !r.record && r.failure_code == code; });
   };
   if (ended_with(ErrorCode::wrong_result)) return kWrongNumbers;
+  if (losses.any()) return kEnvironment;
   if (ended_with(ErrorCode::compile_failed)) explain_failed_builds();
   const bool has_failures = std::ranges::any_of(report.results, [](const ProblemResult& r) { return !r.record; });
   return has_failures || report.end == RunEnd::out_of_gpus ? kSomeFailed : kGood;
+}
+
+void print_losses(const Session& session, const TuneCommand& command, const TuningReport& report,
+                  const Losses& losses) {
+  if (losses.records.records > 0) {
+    fmt::print(stderr, "hotgemm: {} not stored: {}\n", in_words(losses.records.records, "record"),
+               losses.records.reason);
+  }
+  if (losses.of_trace) fmt::print(stderr, "hotgemm: the trace {} is not complete\n", command.trace);
+  if (report.end != RunEnd::cancelled) return;
+  session.note(losses.records.records > 0 ? "hotgemm: interrupted"
+                                          : "hotgemm: interrupted; the results above are recorded");
 }
 
 void print_report(const Session& session, const TuneCommand& command, const TuningReport& report) {
@@ -186,7 +213,6 @@ void print_report(const Session& session, const TuneCommand& command, const Tuni
       fmt::print(stderr, "hotgemm: {}: not compared with cuBLAS: {}\n", label(r.problem), one_line(r.cublas_failure));
     }
   }
-  if (report.end == RunEnd::cancelled) session.note("hotgemm: interrupted; the results above are recorded");
 }
 
 /// The processes of one machine that take shares of a list take a GPU each, unless the user names one.
@@ -206,21 +232,27 @@ int run_tune(Session& session, const TuneCommand& command) {
   if (!command.objective.empty()) context.objective = parse_enum<Objective>(command.objective, "--objective");
   Engine engine(context);
   const TuneList list = make_tune_list(session, command.list, engine, options.gpus.front());
+  watch_for_interrupt();
   options.tuning.jobs = jobs_or_default(options.tuning.jobs, static_cast<int>(options.gpus.size()));
   use_workers_for(engine, options.tuning.jobs);
   MeasurerOptions measuring = command.measuring;
   measuring.cache_directory = context.cache_directory;
 
   TuningReport report;
+  Losses losses;
   {
     TuneLog log(command, session, engine, list, options.gpus.size() > 1);
     if (!list.problems.empty()) {
       report = TuningRun(engine, measurer_factory(engine, measuring), options, log.observer()).run(list.problems);
     }
+    losses = log.losses();
   }
   add_to_json(report, session.output);
+  session.output["not_stored"] = losses.records.records;
+  if (losses.records.records > 0) session.output["store_failure"] = losses.records.reason;
   print_report(session, command, report);
-  return exit_code_for(report);
+  print_losses(session, command, report, losses);
+  return exit_code_for(report, losses);
 }
 
 /// Puts the seconds of "90", "90s", "10m" or "2h" into `text`. Returns what is wrong with it.
@@ -230,8 +262,8 @@ std::string in_seconds(std::string& text) {
   const auto [rest, error] = std::from_chars(text.data(), end, number);
   const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
   const double seconds = unit.empty() || unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : 0;
-  if (error != std::errc() || !(number * seconds > 0)) {
-    return fmt::format("{} is no time; expected 90, 90s, 10m or 2h, for example", text);
+  if (error != std::errc() || !(number * seconds > 0) || !std::isfinite(number * seconds)) {
+    return fmt::format("{}: expected a time above 0, as in 90, 90s, 10m or 2h", text);
   }
   text = fmt::format("{}", number * seconds);
   return {};
@@ -317,7 +349,8 @@ void add_tune_command(CLI::App& app, Session& session) {
   sub.footer(
       "Kernels are measured in a worker process. A kernel that faults, hangs or writes outside of D loses only its own "
       "row, and is not tried again for a week. Ctrl-C ends the run with the best results so far; a second Ctrl-C ends "
-      "it at once. Every result is recorded before it is printed.");
+      "it at once. Every result is recorded before it is printed; the exit code is 3 if one could not be stored on "
+      "disk.");
 }
 
 }  // namespace hotgemm::command

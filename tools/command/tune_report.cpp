@@ -27,10 +27,6 @@ bool is_for_energy(const ProblemResult& r) { return r.record && r.record->object
 
 std::string millijoules(const TuningRecord& record) { return number(record.joules * 1e3, 2); }
 
-std::string in_words(std::size_t count, const std::string& what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
-
 /// The number of rejected candidates for each kind of reason, the most frequent first.
 Counts rejections_by_kind(const TuningReport& report) {
   std::map<std::string, std::size_t> counts;

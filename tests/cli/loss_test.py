@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""What a command must not lose or claim: files that it would replace, records that it could not store, signals."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import cli_test
+
+RECORDS = pathlib.Path(__file__).resolve().parents[2] / "cache/nvidia-h200.jsonl"
+PREWARM = ("prewarm", "--arch", "sm_90a", "--shape", "64x64x64", "-q")
+
+
+class LossTest(cli_test.CliTest):
+    def write_records(self, name, first, count):
+        """A file with some of the records that ship."""
+        with RECORDS.open(encoding="utf-8") as lines:
+            chosen = [line for line, _ in zip(lines, range(first + count))][first:]
+        (self.path / name).write_text("".join(chosen), encoding="utf-8")
+        return chosen
+
+    def refused(self, *words):
+        return self.run_command(*words, expect=1).stderr
+
+    # ---- files of records ----
+
+    def test_merge_keeps_the_records_of_its_output(self):
+        self.write_records("a.jsonl", 0, 3)
+        self.write_records("b.jsonl", 3, 2)
+        self.assertEqual(self.run_json("db", "merge", "a.jsonl", "b.jsonl")["kept"], 5)
+        self.assertEqual(len((self.path / "a.jsonl").read_text().splitlines()), 5)
+
+    def test_merge_replaces_no_file_by_nothing_and_no_file_of_something_else(self):
+        kept = self.write_records("a.jsonl", 0, 3)
+        (self.path / "notes.txt").write_text("no record\n")
+        self.assertIn("no line of the inputs is a record, of 1", self.refused("db", "merge", "a.jsonl", "notes.txt"))
+        self.assertIn("notes.txt has lines that are not records", self.refused("db", "merge", "notes.txt", "a.jsonl"))
+        self.assertEqual((self.path / "a.jsonl").read_text(), "".join(kept))
+        self.assertEqual((self.path / "notes.txt").read_text(), "no record\n")
+
+    def test_files_without_a_record_are_no_success(self):
+        self.write_records("a.jsonl", 0, 1)
+        (self.path / "crlf.jsonl").write_text((self.path / "a.jsonl").read_text().replace("\n", "\r\n"))
+        before = (self.path / "crlf.jsonl").read_bytes()
+        self.assertIn("no line of crlf.jsonl is a record", self.refused("db", "refresh", "crlf.jsonl"))
+        self.assertEqual((self.path / "crlf.jsonl").read_bytes(), before)
+        self.assertIn("no line of crlf.jsonl is a record, of 1", self.refused("db", "diff", "a.jsonl", "crlf.jsonl"))
+        self.assertIn("cannot read nowhere: No such file", self.refused("db", "refresh", "nowhere"))
+
+    def test_a_link_is_followed_and_what_is_no_file_is_refused(self):
+        self.need_nvrtc()
+        os.mkfifo(self.path / "pipe")
+        self.write_records("a.jsonl", 0, 1)
+        for words in ((*PREWARM, "--export", "pipe"), ("db", "merge", "pipe", "a.jsonl")):
+            self.assertIn("pipe is not a regular file", self.refused(*words))
+        self.assertTrue((self.path / "pipe").is_fifo())
+        self.assertIn("needs a name; - is none", self.refused(*PREWARM, "--export", "-"))
+        (self.path / "link.tar").symlink_to("target.tar")
+        (self.path / "target.tar").touch()
+        self.run_command(*PREWARM, "--export", "link.tar")
+        self.assertTrue((self.path / "link.tar").is_symlink())
+        self.assertGreater((self.path / "target.tar").stat().st_size, 0)
+
+    # ---- what could not be stored ----
+
+    def test_tune_says_what_it_did_not_store(self):
+        options = self.use_standin()
+        for mode in ("ro", "off"):
+            self.environment["HOTGEMM_CACHE"] = mode
+            done = self.run_json("tune", "--shape", "64x64x64", *options, expect=3)
+            self.assertEqual((done["not_stored"], done["ended"]), (1, "complete"))
+            self.assertIn("HOTGEMM_CACHE", done["store_failure"])
+        del self.environment["HOTGEMM_CACHE"]
+        self.environment["HOTGEMM_CACHE_DIR"] = "/proc"
+        self.assertIn("1 record not stored: cannot", self.run_command("tune", "--shape", "64x64x64", *options, expect=3).stderr)
+
+    def test_a_trace_that_is_cut_off_is_no_success(self):
+        options = self.use_standin()
+        done = self.run_command("tune", "--shape", "64x64x64", "--trace", "/dev/full", *options, expect=3)
+        self.assertIn("the trace /dev/full is not complete", done.stderr)
+        self.assertEqual(self.run_json("tune", "--shape", "64x64x64", *options)["not_stored"], 0)
+
+    def test_a_full_disk_behind_stdout_is_an_error_of_the_environment(self):
+        for words in (["info"], ["info", "--json"], ["completion", "bash"], ["help", "tune"], ["--help"], ["--version"]):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([cli_test.COMMAND, *words], env=self.environment, stdout=full, stderr=subprocess.PIPE,
+                                      text=True, check=False, cwd=self.path)
+            self.assertEqual((done.returncode, done.stderr), (3, "hotgemm: cannot write to stdout\n"), words)
+
+    # ---- what was asked for ----
+
+    def test_an_unused_function_is_told(self):
+        self.need_nvrtc()
+        (self.path / "one.txt").write_text("value + 1.0f\n")
+        (self.path / "two.txt").write_text("\ufeffvalue + 2.0f\n", encoding="utf-8")
+        told = self.run_command(*PREWARM, "--epilogue", "one.txt", "--epilogue", "two.txt").stderr
+        for name in ("one.txt", "two.txt"):
+            self.assertRegex(told, f"no problem of --shape and --shapes names the function of {name}: epilogue=function:")
+        self.assertEqual(self.run_command(*PREWARM, "--epilogue", "one.txt").stderr, "")
+        self.assertIn("--epilogue: cannot read .: Is a directory", self.refused(*PREWARM, "--epilogue", "."))
+
+    def test_a_line_that_asks_for_too_much_is_named(self):
+        for line, message in (("64 64 64 nn f16 groups=0", "f.txt:2: groups is 0, and group_kind rows"),
+                              ("0 64 64 nn f16", "f.txt:2: 0 64 64 nn f16: m is 0"),
+                              ("64 64 64 nn f16 sms=70000", "f.txt:2: sm_limit is 70000")):
+            (self.path / "f.txt").write_text(f"64 64 64 nn f16\n{line}\n")
+            self.assertIn(message, self.refused("prewarm", "--list", "--arch", "sm_90a", "--shapes", "f.txt"))
+        (self.path / "f.csv").write_text("m,n,k,layout,type,m\n64,64,64,nn,f16,32\n")
+        self.assertIn("f.csv:1: a second column is named m",
+                      self.refused("prewarm", "--list", "--arch", "sm_90a", "--shapes", "f.csv"))
+
+    # ---- signals ----
+
+    def test_a_signal_while_input_is_read_ends_the_command(self):
+        os.mkfifo(self.path / "pipe")
+        for command in ("tune", "bench"):
+            with subprocess.Popen([cli_test.COMMAND, command, "--shapes", "pipe"], env=self.environment, cwd=self.path) as process:
+                with open(self.path / "pipe", "w", encoding="utf-8"):  # opened: the command is reading
+                    process.send_signal(signal.SIGTERM)
+                    self.assertEqual(process.wait(timeout=60), -signal.SIGTERM)
+
+    def test_a_signal_at_the_beginning_of_a_compilation_keeps_what_is_done(self):
+        """NVRTC has handlers of its own, which end the program with status 4."""
+        self.need_nvrtc()
+        self.environment["HOTGEMM_CACHE"] = "off"
+        words = ["prewarm", "--arch", "sm_90a", "--shape", "128x128x128", "--jobs", "1", "--json", "-q"]
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for milliseconds in range(15, 120, 15):
+                with subprocess.Popen([cli_test.COMMAND, *words], env=self.environment, stdout=subprocess.PIPE, cwd=self.path) as process:
+                    time.sleep(milliseconds / 1000)
+                    process.send_signal(number)
+                    output = process.communicate(timeout=120)[0]
+                early = process.returncode == -number and output == b""  # before the command watches
+                self.assertTrue(early or process.returncode in (3, 130), (number, milliseconds, process.returncode))
+
+
+if __name__ == "__main__":
+    sys.exit(cli_test.main())
