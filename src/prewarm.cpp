@@ -1,3 +1,4 @@
+#include "base/refuse.hpp"
 #include "config/class_key.hpp"
 #include "config/prepacked.hpp"
 #include "config/render.hpp"
@@ -12,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 
 namespace hotgemm {
 namespace {
@@ -260,6 +262,7 @@ PrewarmRunResult prewarm(Engine& engine, std::span<const PrewarmTask> tasks, con
 }
 
 PrewarmReport Context::prewarm(std::span<const Workload> problems, const PrewarmOptions& options) {
+  if (options.jobs < 0) refuse("jobs is " + std::to_string(options.jobs) + "; it must be a number from 0");
   for (const std::string& arch : options.archs) arch_limits(arch);  // also if there is no problem
   std::vector<PrewarmTask> tasks;
   for (const std::string& arch : options.archs) {

@@ -3,6 +3,7 @@
 #include "config/work.hpp"
 #include "context_impl.hpp"
 #include "runtime/validate.hpp"
+#include "tune/tune_options.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -65,6 +66,7 @@ void Context::cancel_tuning() { impl_->tuning_control().cancel(); }
 
 std::vector<TuneResult> Context::tune(std::span<const Workload> problems, const TuneOptions& options, bool retune,
                                       const std::function<bool(const TuneResult&)>& progress) {
+  validate(options);
   DeviceState& device = impl_->current();
   std::vector<TuneResult> results;
   CallbackGuard callbacks;

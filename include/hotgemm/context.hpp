@@ -40,7 +40,7 @@ enum class Policy {
   /// most TuneOptions::budget_s and one compilation; all others get the estimate meanwhile.
   tune,
   /// Runs a new class with a kernel that is loaded until the one of `estimate` is, if it is expected to take at most
-  /// twice as long; else as `estimate`. Later measures the classes that recur, beside the program's work: see
+  /// three times as long; else as `estimate`. Later measures the classes that recur, beside the program's work: see
   /// BackgroundOptions.
   background,
 };
@@ -304,11 +304,11 @@ class Context {
   void pack(Stream stream, const Problem& problem, Operand operand, const void* from, std::int64_t ld, void* to);
 
   /// A function for Epilogue::function, which kernels of this Context may have from now on. `source` names up to four
-  /// operands, each in a line of its own as `scalar NAME`, `row NAME` or `column NAME`, and then is a C++ expression of
-  /// them and of value, row, column and batch: "column scale\n30 * tanh(scale * value / 30)". docs/epilogues.md says
-  /// more. `name` is the name of its file in messages of the compiler. Nothing is compiled here: an expression that is
-  /// wrong is Error{compile_failed} of the first call or prewarm that needs it. Throws Error{invalid_argument} for a
-  /// source that has no such form. Equal sources give equal values, in every process.
+  /// operands, each in a line of its own as `scalar NAME`, `row NAME`, `column NAME` or `matrix NAME`, and then is a
+  /// C++ expression of them and of value, row, column and batch: "column scale\n30 * tanh(scale * value / 30)".
+  /// docs/epilogues.md says more. `name` is the name of its file in messages of the compiler. Nothing is compiled here:
+  /// an expression that is wrong is Error{compile_failed} of the first call or prewarm that needs it. Throws
+  /// Error{invalid_argument} for a source that has no such form. Equal sources give equal values, in every process.
   EpilogueFunction add_function(std::string_view source, std::string_view name = "epilogue");
 
   /// The plan that gemm would use. Its kernel is compiled and loaded when the function returns; for a problem with
@@ -379,7 +379,8 @@ class Context {
 
   /// Measures each problem on the GPU of the current CUDA context and records the picks, whatever the policy is.
   /// Without `retune`, a problem with a current record is answered from it and not measured, unless its search was
-  /// disturbed or cut short. A problem that fails gives a result with the failure, not an exception.
+  /// disturbed or cut short. A problem that fails gives a result with the failure, not an exception. Throws
+  /// Error{invalid_argument} for options that have no meaning.
   ///
   /// `progress` is called after each problem, on the calling thread and with no lock held; it returns true to continue.
   /// If it throws an Error, tune throws the same Error; any other exception becomes Error{interrupted} with its text.

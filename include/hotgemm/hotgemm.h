@@ -69,7 +69,8 @@ enum {
 
 /* "success", "invalid_argument", ...; "unknown" for any other number. The text is never freed. */
 HOTGEMM_C_API const char* hotgemm_status_name(hotgemm_status status);
-/* The message of the last function that failed on this thread; empty if none did. Later successes do not change it. A
+/* The message of the last function that failed on this thread; empty if none did. Writes as much of it as fits into
+ * `buffer`, with a null at the end, and returns the length of the whole. Later successes do not change it. A
  * caller whose threads change between two calls, as in Go or with coroutines, sets hotgemm_call.error instead. */
 HOTGEMM_C_API size_t hotgemm_last_error(char* buffer, size_t size);
 /* The version of the library that runs: "0.1.0". The text is never freed. */
@@ -137,9 +138,9 @@ enum {
  * means; a problem that none computes is HOTGEMM_NOT_SUPPORTED, and the message names the field.
  */
 typedef struct hotgemm_problem {
-  size_t size;                                 /* of this struct, as the caller knows it */
-  int64_t m, n, k;                             /* op(A) is m x k, op(B) k x n, D m x n; each at most 2147482623 */
-  int32_t op_a, op_b;                          /* HOTGEMM_OP_... */
+  size_t size;        /* of this struct, as the caller knows it */
+  int64_t m, n, k;    /* op(A) is m x k, op(B) k x n, D m x n (gated: n / 2); each at most 2147482623 */
+  int32_t op_a, op_b; /* HOTGEMM_OP_... */
   hotgemm_type type_a, type_b, type_c, type_d; /* of the elements */
   int32_t compute;                             /* HOTGEMM_COMPUTE_...: the arithmetic of the sum over k */
   int32_t mode;                                /* HOTGEMM_PRECISE or HOTGEMM_FAST: differs for FP8 elements */
@@ -187,7 +188,7 @@ typedef struct hotgemm_operands {
   const void* const* batch_b;                 /* as batch_a */
   const void* const* batch_c;                 /* as batch_a */
   void* const* batch_d;                       /* as batch_a */
-  const void* bias;                           /* an element for each column of D, or each row */
+  const void* bias;                           /* an element for each column of op(B), or each row of D */
   const void* residual;                       /* m x n, of the type of D */
   int64_t ld_residual, batch_stride_residual; /* in elements */
   void* auxiliary;                            /* m x n, of the type of D or of bits, written, or read by a derivative */
@@ -262,9 +263,10 @@ HOTGEMM_C_API hotgemm_status hotgemm_context_default(hotgemm_context** context);
 HOTGEMM_C_API hotgemm_status hotgemm_context_configure_default(const hotgemm_option* options, size_t count);
 
 /* Gives in `*function` the number of a function for hotgemm_problem.function, which kernels of the context may have
- * from now on. `source` names up to four operands, each in a line of its own as `scalar NAME`, `row NAME` or `column
- * NAME`, and then is a C++ expression of them and of value, row, column and batch: docs/epilogues.md says more. `name`
- * is the name of its file in messages of the compiler; null: "epilogue". Equal sources give equal numbers. */
+ * from now on. `source` names up to four operands, each in a line of its own as `scalar NAME`, `row NAME`, `column
+ * NAME` or `matrix NAME`, and then is a C++ expression of them and of value, row, column and batch: docs/epilogues.md
+ * says more. `name` is the name of its file in messages of the compiler; null: "epilogue". Equal sources give equal
+ * numbers. */
 HOTGEMM_C_API hotgemm_status hotgemm_add_function(hotgemm_context* context, const char* source, const char* name,
                                                   uint64_t* function);
 

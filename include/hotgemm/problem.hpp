@@ -101,10 +101,10 @@ enum class GroupKind : unsigned char {
 /// becomes that element: -128 or 127 in s8, ±448 in e4m3, ±57344 in e5m2. NaN stays NaN in FP8 and becomes 0 in s8.
 ///
 /// Every order of sums is supported, SM limits as far as `sm_limit` says, batches of both kinds, masked groups, groups
-/// of rows of an A that is not transposed, groups along k of matrices whose rows run along k as stored (A transposed, B
-/// not), prepacked operands of f16 and bf16 that are neither a batch nor groups, and every part of an Epilogue, but
+/// of rows of an A that is not transposed, groups along k of matrices that have a stored row for each k (A transposed,
+/// B not), prepacked operands of f16 and bf16 that are neither a batch nor groups, and every part of an Epilogue, but
 /// with a gate not C, a derivative, bits and the gradient of a bias, and that gradient neither for groups nor in a
-/// deterministic order. Scales of blocks are those of A in 1x128 with those of B in 128x128, for precise FP8, but not
+/// fixed order of sums. Scales of blocks are those of A in 1x128 with those of B in 128x128, for precise FP8, but not
 /// with a gate in halves if n is no multiple of 256. A D of s32 has no epilogue. All other values of these fields are
 /// refused with Error{not_supported}, which names the field.
 struct Problem {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -19,6 +20,7 @@ namespace {
 /// `seconds` from now; the last moment for what is beyond it, and for infinity.
 std::chrono::steady_clock::time_point moment_in(double seconds) {
   constexpr double kLongest = 1e9;
+  if (std::isnan(seconds)) throw Error(ErrorCode::invalid_argument, "seconds is nan; it must be a number");
   if (!(seconds < kLongest)) return std::chrono::steady_clock::time_point::max();
   return std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                                                 std::chrono::duration<double>(std::max(seconds, 0.0)));

@@ -206,6 +206,7 @@ hotgemm_status hotgemm_problem_parse(const char* text, hotgemm_problem* problem)
   return c::done(nullptr, [&] {
     const Problem parsed = parse_problem(&c::required(text, "text"));
     const hotgemm_problem filled = c::problem_from(parsed);
+    c::workload_of(&filled, nullptr);  // throws for words that contradict each other
     c::give(c::required(problem, "problem"), filled, "problem");
   });
 }

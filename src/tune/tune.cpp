@@ -131,13 +131,6 @@ void require_wanted(const BesideWork& how, const Workload& problem) {
   throw Error(ErrorCode::interrupted, "the tuning of " + to_string(problem) + " was cancelled");
 }
 
-/// The budget in a form that no clock overflows. Throws Error{invalid_argument}.
-double checked_budget(double seconds) {
-  if (seconds >= 0) return std::min(seconds, kDay);
-  throw Error(ErrorCode::invalid_argument,
-              "the budget for tuning is " + std::to_string(seconds) + " s; it must be a number from 0");
-}
-
 /// Calls `tune`, in which another process measures. Its CUDA context is not the one of this process.
 TuneOutcome measured_elsewhere(const std::function<TuneOutcome()>& tune) {
   try {
@@ -158,12 +151,8 @@ SearchOptions search_options(const TuneOptions& options) {
 }
 
 std::int64_t scratch_limit(const TuneOptions& options, std::int64_t free_bytes) {
-  const double share = options.scratch_share;
-  if (!(share >= 0 && share <= 1)) {
-    throw Error(ErrorCode::invalid_argument,
-                "scratch_share is " + std::to_string(share) + "; it must be a number from 0 to 1");
-  }
-  return std::min(options.scratch_bytes, static_cast<std::int64_t>(share * static_cast<double>(free_bytes)));
+  const double share = options.scratch_share * static_cast<double>(free_bytes);
+  return std::min(options.scratch_bytes, static_cast<std::int64_t>(share));
 }
 
 std::vector<Candidate> tuning_candidates(DeviceState& device, const Workload& problem, int count) {
@@ -190,7 +179,7 @@ TuneOutcome tune_problem(DeviceState& device, const Workload& asked, const TuneO
   const Workload problem = largest_of_class(asked);
   const ProfilerRange range([&] { return "tune " + to_string(problem); });
   const Clock::time_point start = Clock::now();
-  const double budget_s = checked_budget(options.budget_s);
+  const double budget_s = std::min(options.budget_s, kDay);  // no clock overflows
   const auto after = [&](double seconds) {
     return start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
   };

@@ -76,13 +76,23 @@ TEST_F(GuestTest, ATuningThatUsesItsWholeBudgetLeavesARecord) {
   EXPECT_TRUE(records().at(0).record.is_provisional);
 }
 
-TEST_F(GuestTest, ABudgetMustBeANumberFromZero) {
-  for (const double budget_s : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
+/// So says a context when it is made, and Context::tune.
+TEST_F(GuestTest, OptionsForTuningMustHaveAMeaning) {
+  const auto refused = [&](const std::string& name, auto change) {
     TuneOptions how = quick_tuning(2);
-    how.budget_s = budget_s;
-    const TuneResult result = context().tune(std::vector{problem()}, how).at(0);
-    EXPECT_THAT(result.failure, testing::HasSubstr("the budget for tuning is "));
-  }
+    change(how);
+    expect_thrown(ErrorCode::invalid_argument, {name + " is "}, [&] { context().tune(std::vector{problem()}, how); });
+    ContextOptions options;
+    options.tuning = how;
+    expect_thrown(ErrorCode::invalid_argument, {name + " is "}, [&] { const Context made(options); });
+  };
+  refused("budget_s", [](TuneOptions& o) { o.budget_s = -1; });
+  refused("budget_s", [](TuneOptions& o) { o.budget_s = std::numeric_limits<double>::quiet_NaN(); });
+  refused("max_candidates", [](TuneOptions& o) { o.max_candidates = 0; });
+  refused("scratch_bytes", [](TuneOptions& o) { o.scratch_bytes = -1; });
+  refused("scratch_share", [](TuneOptions& o) { o.scratch_share = 9; });
+  refused("jobs", [](TuneOptions& o) { o.jobs = -1; });
+  refused("rounds", [](TuneOptions& o) { o.rounds = 0; });
   TuneOptions endless = quick_tuning(2);
   endless.budget_s = std::numeric_limits<double>::infinity();
   EXPECT_EQ(context().tune(std::vector{problem()}, endless).at(0).failure, "");

@@ -142,7 +142,8 @@ TEST_F(TuningLimitsTest, OperandsTakeAShareOfTheFreeMemory) {
   EXPECT_EQ(context().tune(std::vector{problem}, all).at(0).failure, "");
   for (const double share : {-0.1, 1.1, std::nan("")}) {
     all.scratch_share = share;
-    EXPECT_EQ(context().tune(std::vector{problem}, all, true).at(0).failure_code, ErrorCode::invalid_argument);
+    expect_thrown(ErrorCode::invalid_argument, {"scratch_share is "},
+                  [&] { context().tune(std::vector{problem}, all, true); });
   }
 }
 
