@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import operator
 import sys
 
 from . import _c, _direct
@@ -30,16 +31,16 @@ class View:
     """An array without its address. Strides are in elements. `device` is -1 where nobody says.
 
     `stream` is the handle of the stream that the array belongs to, or a function that tells the framework's current one,
-    or None. A view that `requires_gradient` is of PyTorch.
+    or None. `unwritable` says why nothing may be written there, or is empty. A view that `requires_gradient` is of PyTorch.
     """
 
-    __slots__ = ("reader", "name", "shape", "strides", "type", "device", "stream", "read_only", "requires_gradient")
+    __slots__ = ("reader", "name", "shape", "strides", "type", "device", "stream", "unwritable", "requires_gradient")
 
     def __init__(self, reader: Any, name: str, shape: Any, strides: Any, type_name: str, device: int = -1,
-                 stream: Callable[[], int] | int | None = None, read_only: bool = False,
+                 stream: Callable[[], int] | int | None = None, unwritable: str = "",
                  requires_gradient: bool = False) -> None:
         self.reader, self.name, self.shape, self.device, self.stream = reader, name, tuple(shape), device, stream
-        self.read_only, self.requires_gradient = read_only, requires_gradient
+        self.unwritable, self.requires_gradient = unwritable, requires_gradient
         self.strides = packed(self.shape) if strides is None else tuple(strides)
         if type_name not in _TYPES:
             raise InvalidArgument(f"{name} has elements of type {type_name}, shape {self.shape}; hotgemm multiplies "
@@ -49,7 +50,7 @@ class View:
     def transposed(self) -> View:
         return View(self.reader, self.name, (*self.shape[:-2], self.shape[-1], self.shape[-2]),
                     (*self.strides[:-2], self.strides[-1], self.strides[-2]), NAMES[self.type], self.device, self.stream,
-                    self.read_only, self.requires_gradient)
+                    self.unwritable, self.requires_gradient)
 
     def __str__(self) -> str:
         return f"{self.name} of shape {self.shape}"
@@ -61,6 +62,16 @@ def packed(shape: Any) -> tuple[int, ...]:
     for axis in range(len(shape) - 1, 0, -1):
         strides[axis - 1] = strides[axis] * max(shape[axis], 1)
     return tuple(strides)
+
+
+def in_elements(name: str, shape: Any, strides: Any, item: int) -> list[int]:
+    """Strides of bytes as strides of elements. A size of 1 may have any stride."""
+    if len(strides) != len(shape):
+        raise InvalidArgument(f"{name} of shape {tuple(shape)} has {len(strides)} strides: {tuple(strides)}")
+    if any(stride % item for size, stride in zip(shape, strides) if size > 1):
+        raise InvalidArgument(f"{name} of shape {tuple(shape)} and strides {tuple(strides)} bytes: an element has {item}; "
+                              f"copy it into a contiguous array")
+    return [stride // item for stride in strides]
 
 
 class Reader:
@@ -138,7 +149,7 @@ class CupyReader(Reader):
 
     def view(self, layout: Any, name: str) -> View:
         shape, strides, dtype, device = layout
-        return View(self, name, shape, [stride // dtype.itemsize for stride in strides], dtype.name, device, self._stream)
+        return View(self, name, shape, in_elements(name, shape, strides, dtype.itemsize), dtype.name, device, self._stream)
 
     def _stream(self) -> int:
         return int(self._cupy.cuda.get_current_stream().ptr)
@@ -165,6 +176,9 @@ class InterfaceReader(Reader):
         interface = array.__cuda_array_interface__
         if interface.get("mask") is not None:
             raise InvalidArgument(f"{name} of shape {interface['shape']} has a mask")
+        if interface.get("data") is None or interface.get("version", 3) < 2:
+            raise InvalidArgument(f"{name} of shape {interface['shape']} has no data by version 2 or 3 of "
+                                  "__cuda_array_interface__")
         pointer, read_only = interface["data"]
         strides = interface.get("strides")
         typestr = interface["typestr"]
@@ -175,11 +189,11 @@ class InterfaceReader(Reader):
 
     def view(self, layout: Any, name: str) -> View:
         _, shape, strides, typestr, type_name, stream, read_only = layout
-        item = int(typestr[2:])
+        view = View(self, name, shape, None, type_name, -1, None if stream is None else handle_of(stream),
+                    "read-only" if read_only else "")
         if strides is not None:
-            strides = [stride // item for stride in strides]
-        return View(self, name, shape, strides, type_name, -1,
-                    None if stream is None else handle_of(stream), read_only)
+            view.strides = tuple(in_elements(name, shape, strides, int(typestr[2:])))
+        return view
 
     def empty(self, like: Any, shape: Any, type_name: str) -> Any:
         raise InvalidArgument(f"pass out=: hotgemm allocates results for PyTorch and CuPy, and a is a "
@@ -211,7 +225,7 @@ class DLPackReader(InterfaceReader):
     _DEVICES = (2, 13)  # CUDA, and managed memory of CUDA
     _CODES = {(2, 16): "float16", (4, 16): "bfloat16", (2, 32): "float32", (10, 8): "float8_e4m3fn",
               (12, 8): "float8_e5m2", (0, 8): "int8", (0, 32): "int32"}
-    _READ_ONLY = 1
+    _UNWRITABLE = {0: "", 1: "read-only", 2: "a copy that its producer has made", 3: "a read-only copy"}  # by flags
     _LEGACY_STREAM = 1
 
     def read(self, array: Any, name: str, stream: int | None) -> tuple[Any, int]:
@@ -231,19 +245,22 @@ class DLPackReader(InterfaceReader):
             if versioned.major != 1:
                 raise InvalidArgument(f"{name} is exported by version {versioned.major} of DLPack; expected 1")
             tensor, flags = versioned.tensor, versioned.flags
-        else:
+        elif _is_capsule(capsule, b"dltensor"):
             tensor = _DLTensor.from_address(_pointer_in(capsule, b"dltensor"))
+        else:
+            raise TypeError(f"{name}: the __dlpack__ of a {type(array).__module__}.{type(array).__qualname__} returns no "
+                            "capsule of a tensor")
         shape = tuple(tensor.shape[:tensor.ndim])
         strides = tuple(tensor.strides[:tensor.ndim]) if tensor.strides else None
         number = (tensor.code, tensor.bits)
         layout = ("dlpack", shape, strides,
                   self._CODES.get(number, f"(code {number[0]}, {number[1]} bits)") if tensor.lanes == 1 else "vector",
-                  int(device), bool(flags & self._READ_ONLY))
+                  int(device), flags & 3)
         return layout, (tensor.data or 0) + tensor.byte_offset
 
     def view(self, layout: Any, name: str) -> View:
-        _, shape, strides, type_name, device, read_only = layout
-        return View(self, name, shape, strides, type_name, device, 0, read_only)
+        _, shape, strides, type_name, device, flags = layout
+        return View(self, name, shape, strides, type_name, device, 0, self._UNWRITABLE[flags])
 
 
 _interface_reader = InterfaceReader()
@@ -277,8 +294,11 @@ def _find_reader(array: Any, name: str) -> Any:
 
 def handle_of(stream: Any) -> int:
     """The handle of a stream: a number, or a stream of PyTorch, CuPy, Numba or cuda.core."""
-    if isinstance(stream, int):
-        return 0 if stream == 1 else stream  # both are the legacy default stream
+    if hasattr(stream, "__index__"):
+        handle = operator.index(stream)
+        if not 0 <= handle < 1 << 64:
+            raise InvalidArgument(f"stream is {handle}, which is no handle")
+        return 0 if handle == 1 else handle  # both are the legacy default stream
     for attribute in ("cuda_stream", "ptr"):
         handle = getattr(stream, attribute, None)
         if isinstance(handle, int):

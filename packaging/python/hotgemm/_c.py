@@ -44,6 +44,9 @@ NUMBERS = (STATUS, TYPE, OP, COMPUTE, MODE, ORDER, BATCH, GROUPS, SCALE, GATE, B
 # ---- structs ----
 
 
+_INF = float("inf")
+
+
 class Sized(Structure):
     """A struct that says its size. Fields that `INIT` does not name begin as zero."""
 
@@ -51,6 +54,11 @@ class Sized(Structure):
 
     def __init__(self, **fields: Any) -> None:
         super().__init__(size=ctypes.sizeof(self), **{**self.INIT, **fields})
+        for name, value in fields.items():
+            stored = getattr(self, name)  # ctypes keeps the lower bits of an integer, and makes infinity of a large float
+            is_cut = stored != value if isinstance(stored, int) else stored in (_INF, -_INF) and value != stored
+            if is_cut and isinstance(value, (int, float)):
+                raise _errors.InvalidArgument(f"{name} is {value}, which is out of range")
 
 
 class Problem(Sized):
@@ -261,4 +269,13 @@ def names_of(struct: type[Sized]) -> list[str]:
 
 
 def texts(values: list[str]) -> Any:
-    return (c_char_p * len(values))(*(value.encode() for value in values))
+    return (c_char_p * len(values))(*(encoded(value) for value in values))
+
+
+def encoded(text: str) -> bytes:
+    """The text for C, which ends at a null."""
+    if not isinstance(text, str):
+        raise TypeError(f"expected a text, not {text!r}")
+    if "\0" in text:
+        raise _errors.InvalidArgument(f"{text!r} has a null character")
+    return text.encode(errors="surrogateescape")

@@ -26,10 +26,11 @@ class Call:
     """The structs of one combination of layouts and options, for one thread."""
 
     __slots__ = ("problem", "operands", "options", "problem_at", "operands_at", "call_at", "stream", "is_swapped",
-                 "reads_out", "fields", "before", "elsewhere")
+                 "reads_out", "fields", "before", "elsewhere", "is_busy")
 
     def __init__(self, views: dict[str, _arrays.View], options: _product.Options, only: str | None,
                  prepare_later: bool) -> None:
+        self.is_busy = False  # from the moment when addresses are set to the end of the C function that reads them
         self.problem, self.operands, self.is_swapped = _product.build(views, options)
         device = _common_device(views)
         self.options = _c.Call(device=device, flags=_flags(only, prepare_later))
@@ -72,7 +73,8 @@ def ready(a: Any, b: Any, out: Any, alpha: Any, beta: Any, c: Any, bias: Any, ac
           aux: Any, scale_a: Any, scale_b: Any, scale_d: Any, compute: str | None, mode: str | None, order: str | None,
           sm_limit: int, only: str | None, prepare_later: bool, stream: int | None, group_offsets: Any = None,
           group_counts: Any = None) -> Call:
-    """The call with the addresses of these arrays in it. It holds for this thread, until the next one is asked for."""
+    """The call with the addresses of these arrays in it. It is busy, until the caller says otherwise: a handler of a signal,
+    or whatever Python runs meanwhile on this thread, may ask for the same combination, and then gets another one."""
     is_plain = (c is bias is residual is aux is scale_a is scale_b is scale_d is group_offsets is group_counts is None
                 and alpha.__class__ in _NUMBERS and beta.__class__ in _NUMBERS)
     readers = _arrays.readers
@@ -89,14 +91,21 @@ def ready(a: Any, b: Any, out: Any, alpha: Any, beta: Any, c: Any, bias: Any, ac
                                            group_offsets=group_offsets, group_counts=group_counts)
         key = (layouts, alpha, beta, activation, compute, mode, order, sm_limit, only, prepare_later,
                *[other[:2] for other in others])
-    call = _calls.by_key.get(key)
-    if call is None:
+    try:
+        known = call = _calls.by_key.get(key)
+    except TypeError:  # an option that is no word, whose error names it
+        known = call = None
+    if call is None or call.is_busy:
         views = views_of(stream, a=a, b=b, out=out)
         views.update((name, reader.view(layout, name)) for name, layout, reader, _ in others)
         call = Call(views, _product.Options(alpha, beta, activation, compute, mode, order, sm_limit), only, prepare_later)
         if len(_calls.by_key) >= _MOST_CALLS:
             _calls.by_key.clear()
-        _calls.by_key[key] = call
+        if known is None:
+            _calls.by_key[key] = call
+    if call.before is not None:
+        call.before()
+    call.is_busy = True
     operands = call.operands
     if call.is_swapped:
         at_a, at_b = at_b, at_a
@@ -108,8 +117,6 @@ def ready(a: Any, b: Any, out: Any, alpha: Any, beta: Any, c: Any, bias: Any, ac
     if others:
         for field, other in zip(call.fields, others):
             setattr(operands, field, other[3])
-    if call.before is not None:
-        call.before()
     return call
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
+import time
 
 from . import _c, _direct
 from ._errors import InvalidArgument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, Mapping
+    from typing import Any, Iterator, Mapping
 
+_LOOK_S = 0.2
 _default: ctypes.c_void_p | None = None
 
 
@@ -27,7 +30,26 @@ def default_handle() -> ctypes.c_void_p:
 
 
 def handle_of(context: Context | None) -> ctypes.c_void_p:
-    return default_handle() if context is None else context.handle
+    if context is None:
+        return default_handle()
+    if not isinstance(context, Context):
+        raise TypeError(f"context is a {type(context).__module__}.{type(context).__qualname__}; expected a hotgemm.Context, "
+                        "or None")
+    return context.handle
+
+
+@contextlib.contextmanager
+def in_use(context: Context | None) -> Iterator[ctypes.c_void_p]:
+    """The handle, for a call that runs the caller's functions: these cannot close the context."""
+    handle = handle_of(context)
+    if context is None:
+        yield handle
+        return
+    context._uses += 1
+    try:
+        yield handle
+    finally:
+        context._uses -= 1
 
 
 def configure(**options: Any) -> None:
@@ -49,8 +71,8 @@ class Context:
     """Caches, records, compiler and plans. One is enough for a process: it serves all threads and GPUs.
 
     Options are keywords, and options within options are a dict: `Context(policy="cached_only", cache_directory=path,
-    tuning={"budget_s": 0.5})`. `option_names()` lists them; docs/guest.md says what each does. An option that is not given
-    has the value of its environment variable, else its default.
+    tuning={"budget_s": 0.5})`. `option_names()` lists them; docs/guest.md says what each does. An option that is not given,
+    or is None, has the value of its environment variable, else its default.
 
     `close`, or the end of a `with`, unloads the kernels and may wait for the GPU. Raises InvalidArgument for an unknown
     name or a bad value.
@@ -58,6 +80,7 @@ class Context:
 
     def __init__(self, **options: Any) -> None:
         self._handle: ctypes.c_void_p | None = None
+        self._uses = 0
         array = _options(options)
         handle = ctypes.c_void_p()
         _c.check(_c.library().context_create(array, len(array), handle))
@@ -73,7 +96,10 @@ class Context:
         return self._handle
 
     def close(self) -> None:
-        """Unloads the kernels and frees workspace. No other thread may use the context meanwhile."""
+        """Unloads the kernels and frees workspace. No other thread may use the context meanwhile. Raises InvalidArgument in
+        a function that tune() or prewarm() calls."""
+        if self._uses > 0:
+            raise InvalidArgument("the context is in use by tune() or prewarm(), and cannot be closed")
         handle, self._handle = self._handle, None
         if handle is not None:
             _c.library().context_destroy(handle)
@@ -84,6 +110,9 @@ class Context:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __reduce__(self) -> Any:
+        raise TypeError("a hotgemm.Context cannot be copied or pickled: it owns loaded kernels")
+
     def __del__(self) -> None:
         handle, self._handle = getattr(self, "_handle", None), None
         if handle is not None:
@@ -91,24 +120,29 @@ class Context:
 
 
 def _options(options: Mapping[str, Any]) -> Any:
-    pairs = list(_flattened(options))
-    return (_c.Option * len(pairs))(*(_c.Option(name.encode(), value.encode()) for name, value in pairs))
+    pairs = [(_c.encoded(name), _c.encoded(value)) for name, value in _flattened(options)]
+    return (_c.Option * len(pairs))(*(_c.Option(*pair) for pair in pairs))
 
 
 def _flattened(options: Mapping[str, Any], prefix: str = "") -> Any:
     for name, value in options.items():
         if isinstance(value, dict):
             yield from _flattened(value, f"{prefix}{name}.")
-        else:
-            yield prefix + name, _text(value)
+        elif value is not None:
+            yield prefix + name, _text(prefix + name, value)
 
 
-def _text(value: Any) -> str:
+def _text(name: str, value: Any) -> str:
     if isinstance(value, bool):
         return str(int(value))
+    if isinstance(value, (int, float)):
+        return str(value)
     if isinstance(value, (list, tuple)):
-        return ":".join(os.fspath(each) for each in value)
-    return os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+        return ":".join(_text(name, each) for each in value)
+    if isinstance(value, (str, bytes, os.PathLike)):
+        return os.fsdecode(value)
+    raise TypeError(f"the option {name} is a {type(value).__module__}.{type(value).__qualname__}; expected a text, a number, "
+                    "a path, or a list of paths")
 
 
 # ---- counters ----
@@ -162,6 +196,11 @@ def cancel_tuning(context: Context | None = None) -> None:
 
 def wait_tuned(seconds: float, context: Context | None = None) -> bool:
     """Waits, at most `seconds`, until no class waits for tuning in the background; True if that is so."""
-    done = ctypes.c_int32()
-    _c.check(_c.library().wait_tuned(handle_of(context), seconds, done))
-    return bool(done.value)
+    if not seconds >= 0:
+        raise InvalidArgument(f"seconds is {seconds}; it must be a number from 0")
+    handle, done, end = handle_of(context), ctypes.c_int32(), time.monotonic() + seconds
+    while True:  # in slices: Python hears Ctrl-C between them
+        left = end - time.monotonic()
+        _c.check(_c.library().wait_tuned(handle, max(min(left, _LOOK_S), 0.0), done))
+        if done.value or left <= _LOOK_S:
+            return bool(done.value)

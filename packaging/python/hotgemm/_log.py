@@ -50,5 +50,5 @@ def install(functions: Any) -> None:
 def set_level(level: int | str) -> None:
     """See hotgemm.set_log_level."""
     if not isinstance(level, str):
-        level = "off" if level > logging.ERROR else next(name for least, name in _NAMES if level >= least)
-    _c.check(_c.library().set_log_level(level.encode()))
+        level = "off" if level > logging.ERROR else next((name for least, name in _NAMES if level >= least), "debug")
+    _c.check(_c.library().set_log_level(_c.encoded(level)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 
 from . import _arrays, _c, _call, _context, _direct, _product
+from ._errors import InvalidArgument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,8 +50,8 @@ def _matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.
       group_counts: int32 on the device, (groups,): rows of a[g] and out[g] that there are, of (groups, m, k) and
         (groups, m, n); b is (groups, k, n). The other rows of out keep their values. A bias may be (groups, n) for all
         kinds of groups; (groups, m, 1) and a scale_a of (groups, m) have an element for each row.
-      dtype: the type of an out that is allocated here: "float32". None: that of a; int32 for int8, bfloat16 for 8-bit
-        floats.
+      dtype: the type of out: "float32". None: that of the out that is given, else that of a; int32 for int8, bfloat16 for
+        8-bit floats.
       compute: the arithmetic of the sum over k: "f32", "f16", "tf32", "s32". None: s32 for int8, else f32.
       mode: "precise", or "fast", which differs for 8-bit floats.
       order: "any", "deterministic" (equal calls give equal bits), "batch_invariant" (and so do equal rows, whatever m).
@@ -74,17 +75,22 @@ def _matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.
         stream = _arrays.handle_of(stream)
     if out is None:
         out = _result(a, b, dtype, stream, group_offsets, group_counts)
+    elif dtype is not None:
+        _require_type(out, dtype)
+    handle = _context.default_handle() if context is None else _context.handle_of(context)
     call = _call.ready(a, b, out, alpha, beta, c, bias, activation, residual, aux, scale_a, scale_b, scale_d, compute,
                        mode, order, sm_limit, only, prepare_later, stream, group_offsets, group_counts)
-    handle = _context.default_handle() if context is None else context.handle
-    if stream is None:
-        stream = call.stream()
-    gemm = _gemm or _open()
-    if call.elsewhere is None:
-        status = gemm(handle, call.problem_at, call.operands_at, stream, call.call_at)
-    else:
-        with call.on_device():
+    try:
+        if stream is None:
+            stream = call.stream()
+        gemm = _gemm or _open()
+        if call.elsewhere is None:
             status = gemm(handle, call.problem_at, call.operands_at, stream, call.call_at)
+        else:
+            with call.on_device():
+                status = gemm(handle, call.problem_at, call.operands_at, stream, call.call_at)
+    finally:
+        call.is_busy = False
     if status:
         raise _c.failure(status)
     return out
@@ -117,9 +123,20 @@ def problem(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.
     shape files, such as "4096 4096 512 nt bf16 align=16". Launches nothing."""
     if out is None:
         out = _result(a, b, dtype, None, group_offsets, group_counts)
+    elif dtype is not None:
+        _require_type(out, dtype)
     call = _call.ready(a, b, out, alpha, beta, c, bias, activation, residual, aux, scale_a, scale_b, scale_d, compute,
                        mode, order, sm_limit, None, False, None, group_offsets, group_counts)
-    return _c.text(_c.library().problem_text, call.problem_at, call.operands_at)
+    try:
+        return _c.text(_c.library().problem_text, call.problem_at, call.operands_at)
+    finally:
+        call.is_busy = False
+
+
+def _require_type(out: Any, dtype: str) -> None:
+    has = _arrays.NAMES[_call.views_of(None, out=out)["out"].type]
+    if has != dtype:
+        raise InvalidArgument(f"dtype is {dtype!r}, and out has elements of type {has}")
 
 
 def _result(a: Any, b: Any, dtype: str | None, stream: int | None, group_offsets: Any, group_counts: Any) -> Any:

@@ -29,7 +29,7 @@ class Plan:
         Arrays have the shapes and types of those that the plan was made with; they are aligned as well or better. alpha
         and beta may differ, but beta is zero if and only if it was then. None: as then.
 
-        Raises InvalidArgument for other arrays, and Error as `matmul` does.
+        Raises InvalidArgument for other arrays and after the context was closed, and Error as `matmul` does.
         """
         planned_alpha, planned_beta, activation, compute, mode, order, sm_limit = self._options
         if stream is not None:
@@ -37,13 +37,18 @@ class Plan:
         call = _call.ready(a, b, out, planned_alpha if alpha is None else alpha, planned_beta if beta is None else beta,
                            c, bias, activation, residual, aux, scale_a, scale_b, scale_d, compute, mode, order, sm_limit,
                            None, False, stream)
-        if bytes(call.problem) != self._problem:
-            raise InvalidArgument(f"the plan is for {problem_text(self._problem)}, and the arrays are for "
-                                  f"{problem_text(bytes(call.problem))}")
-        if stream is None:
-            stream = call.stream()
-        with call.on_device():
-            status = self._launch(self._handle, call.operands_at, stream, call.call_at)
+        try:
+            if bytes(call.problem) != self._problem:
+                raise InvalidArgument(f"the plan is for {problem_text(self._problem)}, and the arrays are for "
+                                      f"{problem_text(bytes(call.problem))}")
+            if self._context is not None:
+                self._context.handle  # raises if the context is closed, which has unloaded the kernel
+            if stream is None:
+                stream = call.stream()
+            with call.on_device():
+                status = self._launch(self._handle, call.operands_at, stream, call.call_at)
+        finally:
+            call.is_busy = False
         if status:
             raise _c.failure(status)
         return out
@@ -71,6 +76,9 @@ class Plan:
         replaced = ctypes.c_int32()
         _c.check(_c.library().plan_refresh(_context.handle_of(self._context), self._handle, replaced))
         return bool(replaced.value)
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a hotgemm.Plan cannot be copied or pickled: it owns a loaded kernel. Make another by hotgemm.plan()")
 
     def __repr__(self) -> str:
         return f"<hotgemm.Plan {problem_text(self._problem)}: {self.config}>"
@@ -101,12 +109,15 @@ def plan(a: Any, b: Any, out: Any, *, alpha: Any = 1.0, beta: Any = 0.0, c: Any 
         stream = _arrays.handle_of(stream)
     call = _call.ready(a, b, out, alpha, beta, c, bias, activation, residual, aux, scale_a, scale_b, scale_d, compute,
                        mode, order, sm_limit, None, False, stream)
-    if stream is None:
-        stream = call.stream()
     handle = ctypes.c_void_p()
-    with call.on_device():
-        _c.check(_c.library().plan_create(_context.handle_of(context), call.problem_at, call.operands_at,
-                                          policy_number(policy), stream, call.call_at, handle))
+    try:
+        if stream is None:
+            stream = call.stream()
+        with call.on_device():
+            _c.check(_c.library().plan_create(_context.handle_of(context), call.problem_at, call.operands_at,
+                                              policy_number(policy), stream, call.call_at, handle))
+    finally:
+        call.is_busy = False
     return Plan(handle, context, bytes(call.problem), (alpha, beta, activation, compute, mode, order, sm_limit))
 
 

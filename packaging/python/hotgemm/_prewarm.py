@@ -70,15 +70,14 @@ def prewarm(problems: str | Iterable[str], archs: str | Iterable[str], *, jobs: 
     def on_entry(_user: Any, entry: Any) -> None:
         entries.append(_entry(entry.contents))
 
-    texts = _c.texts([problems] if isinstance(problems, str) else list(problems))
-    names = _c.texts([archs] if isinstance(archs, str) else list(archs))
+    texts = _c.texts([problems] if isinstance(problems, (str, bytes)) else list(problems))
+    names = _c.texts([archs] if isinstance(archs, (str, bytes)) else list(archs))
     options = _c.PrewarmOptions(archs=names, arch_count=len(names), jobs=jobs, candidates=candidates, progress=on_progress,
                                 entry=on_entry)
     report = _c.PrewarmReport()
-    handle = _context.handle_of(context)
     failures: list[Exception] = []
 
-    def run() -> None:
+    def run(handle: ctypes.c_void_p) -> None:
         try:
             status = _c.library().prewarm(handle, texts, len(texts), ctypes.byref(options), ctypes.byref(report))
             if status:
@@ -88,14 +87,15 @@ def prewarm(problems: str | Iterable[str], archs: str | Iterable[str], *, jobs: 
 
     # On a thread of its own: this one could not hear Ctrl-C. It looks now and then, because NVRTC sets the handler of SIGINT
     # anew, and in a way that lets a wait go on. Thread.join would return too early after a Ctrl-C (bpo-45274).
-    threading.Thread(target=run, name="hotgemm.prewarm").start()
-    try:
-        while not finished.wait(_LOOK_S):
-            pass
-    except BaseException:
-        stopped.set()
-        finished.wait()
-        raise
+    with _context.in_use(context) as handle:
+        threading.Thread(target=run, args=(handle,), name="hotgemm.prewarm", daemon=False).start()
+        try:
+            while not finished.wait(_LOOK_S):
+                pass
+        except BaseException:
+            stopped.set()
+            finished.wait()
+            raise
     for error in (*raised, *failures):
         raise error
     return PrewarmReport(report.compiled, report.cached, report.stored, entries)

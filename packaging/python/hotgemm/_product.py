@@ -155,8 +155,8 @@ def build(views: Mapping[str, View], options: Options) -> tuple[_c.Problem, _c.O
     if reads_aux and "aux" not in views:
         raise InvalidArgument(f"the activation is {options.activation!r}, which reads aux; aux is None")
     for name in ("out",) if reads_aux else ("out", "aux"):
-        if name in views and views[name].read_only:
-            raise InvalidArgument(f"{views[name]} is read-only")
+        if name in views and views[name].unwritable:
+            raise InvalidArgument(f"{views[name]} is {views[name].unwritable}, and would be written")
     _check_types(views)
     epilogue = _epilogue(views, options, shape, kind, groups)
     is_swapped = not groups and _is_column_major(out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import NamedTuple
 
-from . import _c, _context
+from . import _c, _context, _interrupt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ class TuneResult(NamedTuple):
 
     problem: str
     config: str  # the pick; empty if there is none
-    launch: str  # its raster
+    launch: str  # how it is launched: raster, splits, copies
     failure: str  # why there is no pick; empty if there is one
     measured: int  # candidates that were checked and timed
     was_recorded: bool  # an earlier record answered; nothing was measured
@@ -52,26 +52,28 @@ def tune(problems: str | Iterable[str], *, retune: bool = False, budget_s: float
     """
     results: list[TuneResult] = []
     raised: list[BaseException] = []
+    interrupt = _interrupt.Held()
 
     @_c.TuneProgress
     def on_result(_user: Any, result: Any) -> int:
         try:
             results.append(_result(result.contents))
-            return 0 if progress is not None and progress(results[-1]) is False else 1
-        except BaseException as error:  # Ctrl-C too: it cannot pass through C
+            return 0 if interrupt.is_heard or (progress is not None and progress(results[-1]) is False) else 1
+        except BaseException as error:  # it cannot pass through C
             raised.append(error)
             return 0
 
-    texts = _c.texts([problems] if isinstance(problems, str) else list(problems))
+    texts = _c.texts([problems] if isinstance(problems, (str, bytes)) else list(problems))
     options = _c.TuneOptions(retune=retune, max_candidates=max_candidates, budget_s=budget_s, scratch_bytes=scratch_bytes,
                              scratch_share=scratch_share, jobs=jobs, rounds=rounds, seed=seed, progress=on_result)
-    status = _c.library().tune(_context.handle_of(context), texts, len(texts), ctypes.byref(options),
-                               ctypes.byref(_c.Call(device=device)))
-    if raised:
-        raise raised[0]
-    # The status of a problem that failed is told by its result.
-    if status == _c.STATUS["INTERRUPTED"] or (status and len(results) < len(texts)):
-        raise _c.failure(status)
+    call = _c.Call(device=device)
+    with _context.in_use(context) as handle, interrupt:
+        status = _c.library().tune(handle, texts, len(texts), ctypes.byref(options), ctypes.byref(call))
+        if raised:
+            raise raised[0]
+        # The status of a problem that failed is told by its result. Ctrl-C is raised when `interrupt` ends.
+        if not interrupt.is_heard and (status == _c.STATUS["INTERRUPTED"] or len(results) < len(texts)):
+            raise _c.failure(status or _c.STATUS["INTERRUPTED"])
     return results
 
 
