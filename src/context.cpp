@@ -10,7 +10,6 @@
 #include "config/work.hpp"
 #include "runtime/validate.hpp"
 #include "runtime/validate_operands.hpp"
-#include "tune/tune_options.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -98,7 +97,6 @@ Context::Impl::Impl(const ContextOptions& options)
                    .ended = [this](const auto& waiting, const auto* outcome) { exchange(waiting, outcome); },
                    .load = [this](const auto& waiting) { replace_interim(waiting); },
                    .prepare = [this](const auto& waiting) { return prepare(waiting); }}) {
-  validate(options.tuning);
   watch_main_thread();
 }
 

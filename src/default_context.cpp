@@ -1,3 +1,5 @@
+#include "tune/tune_options.hpp"
+
 #include <hotgemm/context.hpp>
 #include <hotgemm/error.hpp>
 
@@ -33,6 +35,7 @@ Context& Context::default_context() {
 }
 
 void Context::configure_default(const ContextOptions& options) {
+  validate(options.tuning);
   Default& made = the_default();
   const std::lock_guard lock(made.mutex);
   if (made.context.load(std::memory_order_acquire) != nullptr) {

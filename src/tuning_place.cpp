@@ -2,6 +2,7 @@
 
 #include "base/log.hpp"
 #include "runtime/shipped_records.hpp"
+#include "tune/tune_options.hpp"
 #include "worker/isolated_measurer.hpp"
 
 #include <hotgemm/error.hpp>
@@ -70,6 +71,7 @@ bool is_exclusive(const Driver& driver, CUdevice device) {
 
 TuningPlace::TuningPlace(const ContextOptions& options)
     : cache_directory_(options.cache_directory), cache_mode_(options.cache.mode) {
+  validate(options.tuning);
   const char* variable = ::secure_getenv("HOTGEMM_WORKER");
   const std::string asked = !options.worker.empty() ? options.worker : variable != nullptr ? variable : "";
   if (asked == "none") {

@@ -305,8 +305,8 @@ class EpilogueVectors {
 
   u64 here_ = ptx::unchanged_from_here(0);  // 0: no address that contains it is loaded before
   VectorElements own_[2] = {};              // of the lane's rows g and g + 8; if pairs go down, of its columns
-  Adjacent dealt_[2] = {};  // of the part as dealt to the lanes (holding_lane), and of the gate's other half
   HeldReluBits<kNeighbours> bits_;
+  Adjacent dealt_[2] = {};  // of the part as dealt to the lanes (holding_lane), and of the gate's other half
 };
 
 }  // namespace hotgemm

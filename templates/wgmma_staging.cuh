@@ -68,10 +68,13 @@ class WgmmaStaging {
       if (is_uneven(cols) && at.row >= kRows) continue;
       if (kConfig.transposed && at.row >= piece.rows) continue;
       const int valid = row + at.row < args_.m ? max_of(0, min_of(kVector, args_.n - col - at.col)) : 0;
-      const u64 there = kStepsByRows && has_whole_rows(cols)
-                            ? begin + static_cast<u64>(pass * (kWarpSize * kVector / cols) * ld) * kElementBytes
-                            : element_address(matrix, ld, row + at.row, col + at.col);
-      const u64 from = valid > 0 ? there : matrix;
+      u64 from = matrix;
+      if (kStepsByRows && has_whole_rows(cols)) {
+        const u64 there = begin + static_cast<u64>(pass * (kWarpSize * kVector / cols) * ld) * kElementBytes;
+        from = valid > 0 ? there : matrix;
+      } else {
+        from = valid > 0 ? element_address(matrix, ld, row + at.row, col + at.col) : matrix;
+      }
       const u32 shared = in_buffer(piece.buffer, at.row, at.col);
       if constexpr (kVector > 1) {
         ptx::cp_async<kVector * kElementBytes>(shared, from, valid * kElementBytes);

@@ -40,8 +40,8 @@ enum class Policy {
   /// most TuneOptions::budget_s and one compilation; all others get the estimate meanwhile.
   tune,
   /// Runs a new class with a kernel that is loaded until the one of `estimate` is, if it is expected to take at most
-  /// three times as long; else as `estimate`. Later measures the classes that recur, beside the program's work: see
-  /// BackgroundOptions.
+  /// three times the least possible time, or 50 µs more than that; else as `estimate`. Later measures the classes that
+  /// recur, beside the program's work: see BackgroundOptions.
   background,
 };
 /// "cached_only", "estimate", "tune", "background".

@@ -6,9 +6,9 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <mutex>
 #include <stop_token>
-#include <system_error>
 
 namespace hotgemm {
 namespace {
@@ -38,14 +38,22 @@ const void* handler_of(const struct sigaction& action) noexcept {
   return reinterpret_cast<const void*>(action.sa_handler);  // a union: the address of either kind
 }
 
+bool has_flags_and_mask_of(const struct sigaction& action, const struct sigaction& other) noexcept {
+  if (action.sa_flags != other.sa_flags) return false;
+  for (int signal = 1; signal < NSIG; ++signal) {
+    if (::sigismember(&action.sa_mask, signal) != ::sigismember(&other.sa_mask, signal)) return false;
+  }
+  return true;
+}
+
 bool is_in_library(const void* address, const void* library) noexcept {
   Dl_info of_address{}, of_library{};
   return ::dladdr(address, &of_address) != 0 && ::dladdr(library, &of_library) != 0 &&
          of_address.dli_fbase == of_library.dli_fbase;
 }
 
-/// A thread that calls `work` now and then until it is stopped. It takes no signal of the program. Without one, if the
-/// system has no thread left, `work` is missed.
+/// A thread that calls `work` now and then until it is stopped. It takes no signal of the program. If the system has no
+/// thread left, there is none, and `work` is not called.
 template <class Work>
 std::jthread repeated(const Work& work) {
   sigset_t all, before;
@@ -56,7 +64,7 @@ std::jthread repeated(const Work& work) {
     thread = std::jthread([work](const std::stop_token& stop) {
       for (; !stop.stop_requested(); std::this_thread::sleep_for(std::chrono::microseconds(200))) work();
     });
-  } catch (const std::system_error&) {
+  } catch (const std::exception&) {  // of threads, or of memory
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return thread;
@@ -85,10 +93,11 @@ void KeptSignals::mend() const noexcept {
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
     if (now[i].sa_handler == SIG_IGN) continue;  // of the program, or NVRTC asks what stands there
     struct sigaction& program = kept().actions[i];
-    const bool is_programs = handler_of(now[i]) == handler_of(program);  // NVRTC took its own back, without the flags
-    if (is_programs || is_in_library(handler_of(now[i]), library_)) {
+    const bool is_programs = handler_of(now[i]) == handler_of(program);
+    const bool is_stripped = is_programs && !has_flags_and_mask_of(now[i], program);  // NVRTC took its own back
+    if (is_stripped || is_in_library(handler_of(now[i]), library_)) {
       ::sigaction(kSignals[i], &program, nullptr);
-    } else {
+    } else if (!is_programs) {
       program = now[i];
     }
   }

@@ -45,7 +45,7 @@ class Best {
  public:
   void add(StoredRecord stored) {
     const auto [place, is_new] = records_.try_emplace({conditions(stored.record), stored.record.power_limit_w}, stored);
-    if (is_new) return;
+    if (is_new || to_line(place->second) == to_line(stored)) return;
     ++superseded_;
     const std::int64_t time = std::max(place->second.time, stored.time);
     if (order(stored) < order(place->second)) place->second = std::move(stored);
@@ -183,18 +183,26 @@ bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b
 MergeReport merge(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output) {
   MergeReport report;
   Merged merged;
-  for (const std::filesystem::path& input : inputs) report.ignored += merged.add(input);
-  require_records(merged.has_any(), report.ignored, "the inputs");
+  for (const std::filesystem::path& input : inputs) {
+    if (!is_same_file(input, output)) report.ignored += merged.add(input);
+  }
   const bool is_input = std::ranges::any_of(inputs, [&](const auto& input) { return is_same_file(input, output); });
-  if (std::error_code ignored; !is_input && std::filesystem::exists(output, ignored) && merged.add(output) > 0) {
-    throw Error(ErrorCode::invalid_argument, output.string() +
-                                                 " has lines that are not records, so it is not "
-                                                 "replaced; `hotgemm db lint` lists them");
+  if (!is_input) require_records(merged.has_any(), report.ignored, "the inputs");
+  std::error_code ignored;
+  unsigned mode = 0666;
+  if (const std::filesystem::file_status status = std::filesystem::status(output, ignored);
+      std::filesystem::exists(status)) {
+    mode = static_cast<unsigned>(status.permissions()) & 0777;
+    if (merged.add(output) > 0) {
+      throw Error(ErrorCode::invalid_argument, output.string() +
+                                                   " has lines that are not records, so it is not replaced; "
+                                                   "`hotgemm db lint` lists them");
+    }
   }
   const std::vector<std::string> lines = merged.lines();
   report.kept = lines.size();
   report.superseded = merged.superseded();
-  publish_lines(AT_FDCWD, output.string(), lines, 0666);
+  publish_lines(AT_FDCWD, output.string(), lines, mode);
   return report;
 }
 

@@ -4,7 +4,7 @@
 
 namespace hotgemm {
 
-/// Throws Error{invalid_argument} that names the first option without a meaning: a number below its least, or NaN.
+/// Throws Error{invalid_argument} that names the first option without a meaning: a number out of its range, or NaN.
 void validate(const TuneOptions& options);
 
 }  // namespace hotgemm

@@ -39,7 +39,11 @@ class LossTest(cli_test.CliTest):
         self.assertIn("no line of the inputs is a record, of 1", self.refused("db", "merge", "a.jsonl", "notes.txt"))
         self.assertIn("notes.txt has lines that are not records", self.refused("db", "merge", "notes.txt", "a.jsonl"))
         self.assertEqual((self.path / "a.jsonl").read_text(), "".join(kept))
+        self.assertIn("notes.txt has lines that are not records", self.refused("db", "merge", "notes.txt", "notes.txt", "a.jsonl"))
         self.assertEqual((self.path / "notes.txt").read_text(), "no record\n")
+        (self.path / "a.jsonl").chmod(0o600)
+        self.run_command("db", "merge", "a.jsonl", "a.jsonl", ".")
+        self.assertEqual((self.path / "a.jsonl").stat().st_mode & 0o777, 0o600)
 
     def test_files_without_a_record_are_no_success(self):
         self.write_records("a.jsonl", 0, 1)
@@ -58,6 +62,11 @@ class LossTest(cli_test.CliTest):
             self.assertIn("pipe is not a regular file", self.refused(*words))
         self.assertTrue((self.path / "pipe").is_fifo())
         self.assertIn("needs a name; - is none", self.refused(*PREWARM, "--export", "-"))
+        (self.path / "loop").symlink_to("loop")
+        (self.path / "dangling").symlink_to("nowhere")
+        for name in ("loop", "dangling"):
+            self.assertIn(f"{name} is a link to nothing", self.refused("db", "merge", name, "a.jsonl"))
+            self.assertTrue((self.path / name).is_symlink())
         (self.path / "link.tar").symlink_to("target.tar")
         (self.path / "target.tar").touch()
         self.run_command(*PREWARM, "--export", "link.tar")
@@ -118,23 +127,32 @@ class LossTest(cli_test.CliTest):
         os.mkfifo(self.path / "pipe")
         for command in ("tune", "bench"):
             with subprocess.Popen([cli_test.COMMAND, command, "--shapes", "pipe"], env=self.environment, cwd=self.path) as process:
-                with open(self.path / "pipe", "w", encoding="utf-8"):  # opened: the command is reading
-                    process.send_signal(signal.SIGTERM)
-                    self.assertEqual(process.wait(timeout=60), -signal.SIGTERM)
+                pipe = None
+                while pipe is None and process.poll() is None:
+                    try:
+                        pipe = os.open(self.path / "pipe", os.O_WRONLY | os.O_NONBLOCK)  # works once the command reads
+                    except OSError:
+                        time.sleep(0.01)
+                process.send_signal(signal.SIGTERM)
+                self.assertEqual(process.wait(timeout=60), -signal.SIGTERM)
+                os.close(pipe)
 
     def test_a_signal_at_the_beginning_of_a_compilation_keeps_what_is_done(self):
         """NVRTC has handlers of its own, which end the program with status 4."""
         self.need_nvrtc()
         self.environment["HOTGEMM_CACHE"] = "off"
         words = ["prewarm", "--arch", "sm_90a", "--shape", "128x128x128", "--jobs", "1", "--json", "-q"]
+        kept = 0
         for number in (signal.SIGINT, signal.SIGTERM):
-            for milliseconds in range(15, 120, 15):
+            for milliseconds in range(15, 240, 15):
                 with subprocess.Popen([cli_test.COMMAND, *words], env=self.environment, stdout=subprocess.PIPE, cwd=self.path) as process:
                     time.sleep(milliseconds / 1000)
                     process.send_signal(number)
                     output = process.communicate(timeout=120)[0]
                 early = process.returncode == -number and output == b""  # before the command watches
                 self.assertTrue(early or process.returncode in (3, 130), (number, milliseconds, process.returncode))
+                kept += process.returncode == 130
+        self.assertGreater(kept, 0)
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ TEST_F(GuestTest, ATuningThatUsesItsWholeBudgetLeavesARecord) {
   EXPECT_TRUE(records().at(0).record.is_provisional);
 }
 
-/// So says a context when it is made, and Context::tune.
+/// So say a context when it is made, the default one when it is configured, and Context::tune.
 TEST_F(GuestTest, OptionsForTuningMustHaveAMeaning) {
   const auto refused = [&](const std::string& name, auto change) {
     TuneOptions how = quick_tuning(2);
@@ -85,6 +85,7 @@ TEST_F(GuestTest, OptionsForTuningMustHaveAMeaning) {
     ContextOptions options;
     options.tuning = how;
     expect_thrown(ErrorCode::invalid_argument, {name + " is "}, [&] { const Context made(options); });
+    expect_thrown(ErrorCode::invalid_argument, {name + " is "}, [&] { Context::configure_default(options); });
   };
   refused("budget_s", [](TuneOptions& o) { o.budget_s = -1; });
   refused("budget_s", [](TuneOptions& o) { o.budget_s = std::numeric_limits<double>::quiet_NaN(); });

@@ -291,7 +291,15 @@ std::string page_index() {
     text += "| [" + name + "](" + name + ".md) | [" + header + "](../../templates/" + header + ") | " +
             std::string(family.runs_on) + " | " + types_text(family) + " |\n";
   }
-  return text + types_table();
+  return text + types_table() +
+         "\n## Launches\n\nBeside its config a pick has a launch. Reports print it as `r8mp_xab_s4`:\n\n"
+         "| part | stands for |\n|---|---|\n"
+         "| `r8m`, `r8n` | the raster: blocks take tiles in groups of 8 rows, or of 8 columns, of tiles |\n"
+         "| `p` | a programmatic launch: the kernel begins while the one before it ends |\n"
+         "| `_xa`, `_xb`, `_xab` | A, B or both are [copied](repack.md) into aligned rows first; `_xat`: and "
+         "transposed |\n"
+         "| `_s4` | k is divided into 4 parts, each summed by blocks of its own |\n\n"
+         "`show` and `prewarm` without a GPU plan for a usual GPU of the architecture; for sm_90a that is an H200.\n";
 }
 
 bool updates() {

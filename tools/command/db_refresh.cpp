@@ -124,7 +124,7 @@ int refresh_file(Session& session, const std::string& file, int jobs) {
   Engine& engine = impl_of(context).engine();
   std::vector<RefreshLine> lines = read_lines(target);
   const std::ptrdiff_t records = std::ranges::count_if(lines, [](const RefreshLine& line) { return !!line.stored; });
-  if (records == 0) throw Error(ErrorCode::invalid_argument, "no line of " + file + " is a record");
+  if (records == 0 && !lines.empty()) throw Error(ErrorCode::invalid_argument, "no line of " + file + " is a record");
   watch_for_interrupt();
   for (RefreshLine& line : lines) add_source(line, engine);
   const std::map<std::string, Cubin> cubins = build(session, engine, lines, jobs);

@@ -6,7 +6,8 @@
 namespace hotgemm::command {
 
 /// The file that a command may write or replace under the name that the user has given: the target, if it is a link.
-/// Throws Error{invalid_argument} if that is something else than a regular file, and for the name "-".
+/// Throws Error{invalid_argument} if that is something else than a regular file, for a link to nothing, and for the
+/// name "-".
 std::filesystem::path output_file(const std::string& name);
 
 }  // namespace hotgemm::command

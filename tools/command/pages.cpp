@@ -71,7 +71,10 @@ void add_page_commands(CLI::App& app, Session& session) {
   // The first word is one of the names; this is how CLI11 writes a type with its choices.
   help.add_option("command", *words, "the words of the command: tune, or cache ls")
       ->type_name(fmt::format("TEXT:{{{}}}", fmt::join(names, ",")));
-  help.callback([&app, &session, words] { session.run = [&app, words] { return print_help(app, *words); }; });
+  help.callback([&app, &help, &session, words] {
+    check_values(help);
+    session.run = [&app, words] { return print_help(app, *words); };
+  });
 
   const auto shell = std::make_shared<std::string>();
   CLI::App& completion = *app.add_subcommand("completion", "print the completions of a shell, for its startup file");
@@ -89,8 +92,10 @@ void add_page_commands(CLI::App& app, Session& session) {
   CLI::App& pages = *app.add_subcommand("pages", "write manual pages and completions into a directory");
   pages.group("");  // for the build
   pages.add_option("directory", *directory)->required();
-  pages.callback(
-      [&app, &session, directory] { session.run = [&app, directory] { return write_pages(app, *directory); }; });
+  pages.callback([&app, &pages, &session, directory] {
+    check_values(pages);
+    session.run = [&app, directory] { return write_pages(app, *directory); };
+  });
 }
 
 }  // namespace hotgemm::command

@@ -166,7 +166,7 @@ class ShapeSets {
       add_one(shape);
     }
   }
-  /// One function is that of all problems without one. Of several, problems name theirs.
+  /// A single function applies to every problem that has none. If there are several, each problem must name its own.
   void warn_of_unused_functions() const {
     for (const FunctionSource& one : options_.functions) {
       const bool is_used = std::ranges::any_of(sets_, [&](const auto& set) {

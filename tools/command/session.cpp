@@ -16,19 +16,6 @@
 namespace hotgemm::command {
 namespace {
 
-/// Refuses an empty value, which a script passes whose variable is not set, and NaN and infinity, which CLI11 takes for
-/// numbers.
-void check_values(const CLI::App& sub) {
-  for (const CLI::Option* option : sub.get_options()) {
-    const bool is_number = option->get_type_name().find("FLOAT") != std::string::npos;
-    for (const std::string& value : option->results()) {
-      if (value.empty()) throw CLI::ArgumentMismatch(option->get_name() + ": the value is empty");
-      if (!is_number || std::isfinite(std::strtod(value.c_str(), nullptr))) continue;
-      throw CLI::ValidationError(option->get_name(), "Value " + value + " not in range");
-    }
-  }
-}
-
 int device_count(const Driver& driver) {
   int count = 0;
   driver.check(driver.cuDeviceGetCount(&count), "count the GPUs");
@@ -86,6 +73,17 @@ void Session::print(std::string_view line) const {
 
 void Session::note(std::string_view line) const {
   if (!quiet) fmt::print(stderr, "{}\n", line);
+}
+
+void check_values(const CLI::App& sub) {
+  for (const CLI::Option* option : sub.get_options()) {
+    const bool is_number = option->get_type_name().find("FLOAT") != std::string::npos;
+    for (const std::string& value : option->results()) {
+      if (value.empty()) throw CLI::ArgumentMismatch(option->get_name() + ": the value is empty");
+      if (!is_number || std::isfinite(std::strtod(value.c_str(), nullptr))) continue;
+      throw CLI::ValidationError(option->get_name(), "Value " + value + " not in range");
+    }
+  }
 }
 
 CLI::App& add_subcommand(CLI::App& app, Session& session, const std::string& name, const std::string& description,

@@ -68,6 +68,10 @@ struct CommonOptions {
 CLI::App& add_subcommand(CLI::App& app, Session& session, const std::string& name, const std::string& description,
                          std::function<int()> run, CommonOptions common = {});
 
+/// Refuses an empty value, which a script passes whose variable is not set, and NaN and infinity, which CLI11 takes for
+/// numbers.
+void check_values(const CLI::App& sub);
+
 /// The options from the environment, changed by --cache-dir.
 ContextOptions context_options(const Session& session);
 

@@ -176,7 +176,7 @@ class TuneLog {
 };
 
 int exit_code_for(const TuningReport& report, const Losses& losses) {
-  if (report.end == RunEnd::cancelled) return kInterrupted;
+  if (report.end == RunEnd::cancelled && !losses.any()) return kInterrupted;
   const auto ended_with = [&](ErrorCode code) {
     return std::ranges::any_of(report.results,
                                [&](const ProblemResult& r) { return !r.record && r.failure_code == code; });
@@ -250,6 +250,7 @@ int run_tune(Session& session, const TuneCommand& command) {
   add_to_json(report, session.output);
   session.output["not_stored"] = losses.records.records;
   if (losses.records.records > 0) session.output["store_failure"] = losses.records.reason;
+  session.output["trace_is_complete"] = !losses.of_trace;
   print_report(session, command, report);
   print_losses(session, command, report, losses);
   return exit_code_for(report, losses);

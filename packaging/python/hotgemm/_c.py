@@ -6,6 +6,7 @@ The names are those of the header without `hotgemm_`. Nothing is opened before `
 from __future__ import annotations
 
 import ctypes
+import operator
 from ctypes import (CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int16, c_int32, c_int64, c_size_t,
                     c_uint32, c_uint64, c_void_p)
 
@@ -56,8 +57,11 @@ class Sized(Structure):
         super().__init__(size=ctypes.sizeof(self), **{**self.INIT, **fields})
         for name, value in fields.items():
             stored = getattr(self, name)  # ctypes keeps the lower bits of an integer, and makes infinity of a large float
-            is_cut = stored != value if isinstance(stored, int) else stored in (_INF, -_INF) and value != stored
-            if is_cut and isinstance(value, (int, float)):
+            if isinstance(stored, int):
+                is_cut = hasattr(value, "__index__") and stored != operator.index(value)
+            else:
+                is_cut = stored in (_INF, -_INF) and value != stored
+            if is_cut:
                 raise _errors.InvalidArgument(f"{name} is {value}, which is out of range")
 
 

@@ -73,8 +73,8 @@ def ready(a: Any, b: Any, out: Any, alpha: Any, beta: Any, c: Any, bias: Any, ac
           aux: Any, scale_a: Any, scale_b: Any, scale_d: Any, compute: str | None, mode: str | None, order: str | None,
           sm_limit: int, only: str | None, prepare_later: bool, stream: int | None, group_offsets: Any = None,
           group_counts: Any = None) -> Call:
-    """The call with the addresses of these arrays in it. It is busy, until the caller says otherwise: a handler of a signal,
-    or whatever Python runs meanwhile on this thread, may ask for the same combination, and then gets another one."""
+    """The call with the addresses of these arrays in it. It is marked busy; the caller clears the mark. Code that Python runs
+    meanwhile on this thread, such as a signal handler, gets another Call for the same combination."""
     is_plain = (c is bias is residual is aux is scale_a is scale_b is scale_d is group_offsets is group_counts is None
                 and alpha.__class__ in _NUMBERS and beta.__class__ in _NUMBERS)
     readers = _arrays.readers
@@ -92,17 +92,16 @@ def ready(a: Any, b: Any, out: Any, alpha: Any, beta: Any, c: Any, bias: Any, ac
         key = (layouts, alpha, beta, activation, compute, mode, order, sm_limit, only, prepare_later,
                *[other[:2] for other in others])
     try:
-        known = call = _calls.by_key.get(key)
+        call = _calls.by_key.get(key)
     except TypeError:  # an option that is no word, whose error names it
-        known = call = None
+        call = None
     if call is None or call.is_busy:
         views = views_of(stream, a=a, b=b, out=out)
         views.update((name, reader.view(layout, name)) for name, layout, reader, _ in others)
         call = Call(views, _product.Options(alpha, beta, activation, compute, mode, order, sm_limit), only, prepare_later)
         if len(_calls.by_key) >= _MOST_CALLS:
             _calls.by_key.clear()
-        if known is None:
-            _calls.by_key[key] = call
+        _calls.by_key[key] = call  # in place of a busy one, which its caller has
     if call.before is not None:
         call.before()
     call.is_busy = True

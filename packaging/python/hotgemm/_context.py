@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import math
 import os
 import time
 
-from . import _c, _direct
+from . import _c, _direct, _interrupt
 from ._errors import InvalidArgument
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Iterator, Mapping
 
-_LOOK_S = 0.2
 _default: ctypes.c_void_p | None = None
 
 
@@ -133,6 +133,8 @@ def _flattened(options: Mapping[str, Any], prefix: str = "") -> Any:
 
 
 def _text(name: str, value: Any) -> str:
+    if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a scalar of NumPy
+        value = value.item()
     if isinstance(value, bool):
         return str(int(value))
     if isinstance(value, (int, float)):
@@ -196,11 +198,11 @@ def cancel_tuning(context: Context | None = None) -> None:
 
 def wait_tuned(seconds: float, context: Context | None = None) -> bool:
     """Waits, at most `seconds`, until no class waits for tuning in the background; True if that is so."""
-    if not seconds >= 0:
-        raise InvalidArgument(f"seconds is {seconds}; it must be a number from 0")
-    handle, done, end = handle_of(context), ctypes.c_int32(), time.monotonic() + seconds
-    while True:  # in slices: Python hears Ctrl-C between them
+    if math.isnan(seconds):
+        raise InvalidArgument("seconds is nan; it must be a number")
+    done, end = ctypes.c_int32(), time.monotonic() + seconds
+    while True:  # in slices: Python hears Ctrl-C between them, and may close the context
         left = end - time.monotonic()
-        _c.check(_c.library().wait_tuned(handle, max(min(left, _LOOK_S), 0.0), done))
-        if done.value or left <= _LOOK_S:
+        _c.check(_c.library().wait_tuned(handle_of(context), max(min(left, _interrupt.LOOK_S), 0.0), done))
+        if done.value or left <= _interrupt.LOOK_S:
             return bool(done.value)

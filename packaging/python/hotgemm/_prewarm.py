@@ -6,7 +6,7 @@ import ctypes
 import threading
 from typing import NamedTuple
 
-from . import _c, _context
+from . import _c, _context, _interrupt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,9 +33,6 @@ class PrewarmReport(NamedTuple):
     cached: int
     stored: int  # of both: lie on disk
     entries: list[PrewarmEntry]
-
-
-_LOOK_S = 0.2
 
 
 def prewarm(problems: str | Iterable[str], archs: str | Iterable[str], *, jobs: int = 0, candidates: bool = False,
@@ -90,7 +87,7 @@ def prewarm(problems: str | Iterable[str], archs: str | Iterable[str], *, jobs: 
     with _context.in_use(context) as handle:
         threading.Thread(target=run, args=(handle,), name="hotgemm.prewarm", daemon=False).start()
         try:
-            while not finished.wait(_LOOK_S):
+            while not finished.wait(_interrupt.LOOK_S):
                 pass
         except BaseException:
             stopped.set()

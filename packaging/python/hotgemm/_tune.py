@@ -6,6 +6,7 @@ import ctypes
 from typing import NamedTuple
 
 from . import _c, _context, _interrupt
+from ._errors import Interrupted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +59,12 @@ def tune(problems: str | Iterable[str], *, retune: bool = False, budget_s: float
     def on_result(_user: Any, result: Any) -> int:
         try:
             results.append(_result(result.contents))
-            return 0 if interrupt.is_heard or (progress is not None and progress(results[-1]) is False) else 1
+            if interrupt.is_heard:
+                return 0
+            if progress is None:
+                return 1
+            with interrupt.let_through():
+                return 0 if progress(results[-1]) is False else 1
         except BaseException as error:  # it cannot pass through C
             raised.append(error)
             return 0
@@ -74,6 +80,8 @@ def tune(problems: str | Iterable[str], *, retune: bool = False, budget_s: float
         # The status of a problem that failed is told by its result. Ctrl-C is raised when `interrupt` ends.
         if not interrupt.is_heard and (status == _c.STATUS["INTERRUPTED"] or len(results) < len(texts)):
             raise _c.failure(status or _c.STATUS["INTERRUPTED"])
+    if interrupt.is_heard and len(results) < len(texts):  # the program's handler has raised nothing
+        raise Interrupted("the tuning ended after Ctrl-C")
     return results
 
 

@@ -25,7 +25,7 @@ for _name, _result in (("linear", "Tensor"), ("linear_with_aux", "(Tensor, Tenso
     # What libhotgemm_torch.so passes on. With a number: PyTorch 2.10 loses the memory of a text that C++ hands it.
     _library.define(f"{_name}_by_torch(Tensor x, Tensor weight, Tensor? bias, int activation, Tensor? residual, "
                     f"float alpha) -> {_result}")
-# The result, or whether there is one: what has an error is left to aten::addmm.
+# The result, or whether there is one: operands with an error, and an out of another form, are left to aten::addmm.
 _library.define("addmm(Tensor self, Tensor mat1, Tensor mat2, float beta, float alpha) -> Tensor?")
 _library.define("addmm_out(Tensor self, Tensor mat1, Tensor mat2, float beta, float alpha, Tensor(a!) out) -> bool")
 

@@ -126,8 +126,8 @@ def _apply() -> None:
 
 class _Addmm:
     """aten::addmm in Python, because its scalars cannot pass the C shim. Here they become floats, and an operator of
-    hotgemm serves the sum or passes it on. Other types, and operands with an error, go to the kernel that was there
-    before."""
+    hotgemm serves the sum or passes it on. Other types, operands with an error, and an out that is to be resized
+    or is read too, go to the kernel that was there before."""
 
     def __init__(self, key: str) -> None:
         from . import _operators
