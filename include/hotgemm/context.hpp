@@ -196,7 +196,7 @@ struct Rejection {
 struct TuneResult {
   Workload problem;                              ///< as it was given
   std::string config;                            ///< the pick; empty if there is none
-  std::string launch;                            ///< its raster: "r8m"
+  std::string launch;                            ///< how it is launched: "r8m", …
   double median_us = 0;                          ///< of a launch of the pick
   double tflops = 0;                             ///< 2mnk operations in that time
   int measured = 0;                              ///< candidates that were checked and timed
@@ -271,7 +271,7 @@ class Context {
   /// The context of hgemm. It is made on first use from the environment and never destroyed.
   static Context& default_context();
   /// Sets the options of default_context, in place of ContextOptions::from_environment(). Throws
-  /// Error{invalid_argument} if it has been made already.
+  /// Error{invalid_argument} if it has been made already, and for options for tuning that have no meaning.
   static void configure_default(const ContextOptions& options);
 
   /// Enqueues D = alpha * op(A) * op(B) + beta * C on `stream` in the current CUDA context.

@@ -16,7 +16,7 @@ typedef struct hotgemm_tune_result {
   size_t size;           /* of this struct, as the library knows it */
   const char* problem;   /* its text */
   const char* config;    /* the pick; empty if there is none */
-  const char* launch;    /* its raster */
+  const char* launch;    /* how it is launched: "r8m", ... */
   const char* failure;   /* why there is no pick; empty if there is one */
   hotgemm_status status; /* HOTGEMM_SUCCESS if there is a pick */
   int32_t measured;      /* candidates that were checked and timed */
