@@ -91,7 +91,8 @@ void KeptSignals::mend() const noexcept {
   const std::lock_guard lock(kept().mutex);
   const Actions now = current_actions();
   for (std::size_t i = 0; i < kSignals.size(); ++i) {
-    if (now[i].sa_handler == SIG_IGN) continue;  // of the program, or NVRTC asks what stands there
+    if (now[i].sa_handler == SIG_IGN)
+      continue;  // set by the program, or by NVRTC for the moment in which it reads the action
     struct sigaction& program = kept().actions[i];
     const bool is_programs = handler_of(now[i]) == handler_of(program);
     const bool is_stripped = is_programs && !has_flags_and_mask_of(now[i], program);  // NVRTC took its own back

@@ -183,10 +183,14 @@ bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b
 MergeReport merge(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output) {
   MergeReport report;
   Merged merged;
+  bool is_input = false;  // the output, which is read below
   for (const std::filesystem::path& input : inputs) {
-    if (!is_same_file(input, output)) report.ignored += merged.add(input);
+    if (is_same_file(input, output)) {
+      is_input = true;
+    } else {
+      report.ignored += merged.add(input);
+    }
   }
-  const bool is_input = std::ranges::any_of(inputs, [&](const auto& input) { return is_same_file(input, output); });
   if (!is_input) require_records(merged.has_any(), report.ignored, "the inputs");
   std::error_code ignored;
   unsigned mode = 0666;

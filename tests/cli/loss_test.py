@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a command must not lose or claim: files that it would replace, records that it could not store, signals."""
+"""Losses and false claims of the command: files that it would replace, records that it could not store, signals."""
 
 import os
 import pathlib

@@ -224,8 +224,8 @@ TEST_F(WgmmaCompile, TheMostAccumulatorsOfMixturesOfTypes) {
   compile(cases_of_the_largest(mixed_traits(), 3), kShareOfLargest);
 }
 
-/// Where two blocks of an SM divide k, a thread has 128 registers, and some widths spill up to 44 bytes when they add
-/// the parts. A plan then takes the next choice.
+/// A thread has 128 registers if two blocks of an SM divide k. Kernels of some widths then spill up to 44 bytes where
+/// they add the parts. A plan takes the next choice.
 TEST_F(WgmmaCompile, ASpreadOfTheMenu) {
   constexpr std::size_t kStep = 397;  // coprime to the lengths of the menu's loops
   std::vector<MatrixCase> cases, spilling;

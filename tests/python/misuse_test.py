@@ -1,4 +1,4 @@
-"""What a program may get wrong: each mistake is an error that names it, and nothing is lost."""
+"""Mistakes of a program: each is an error that names it, and loses nothing."""
 
 import copy
 import os

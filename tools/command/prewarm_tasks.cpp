@@ -46,11 +46,7 @@ class TaskList {
 
 std::optional<MRange> range_of(const PrewarmSelection& selection) {
   if (selection.m_buckets.empty()) return std::nullopt;
-  try {
-    return parse_m_range(selection.m_buckets);
-  } catch (const Error& error) {
-    throw Error(error.code(), std::string("--m-buckets: ") + error.what());
-  }
+  return parse_option("--m-buckets", [&] { return parse_m_range(selection.m_buckets); });
 }
 
 void add_records(TaskList& list, const PrewarmSelection& selection, const Database& records) {

@@ -42,16 +42,6 @@ std::vector<Shape> load_file(const std::string& name) {
   }
 }
 
-/// Calls `parse`; what it throws begins with the option's name.
-template <class Parse>
-void parse_option(const std::string& name, const Parse& parse) {
-  try {
-    parse();
-  } catch (const Error& error) {
-    throw Error(error.code(), name + ": " + error.what());
-  }
-}
-
 FunctionSource read_function(const std::string& file) {
   try {
     return {std::string(without_byte_order_mark(read_text_file(file))), file};
@@ -154,13 +144,10 @@ class ShapeSets {
   }
   /// Adds the shape, or with a range of m one for each bucket in it.
   void add(Shape shape, const std::optional<MRange>& range = {}) {
-    try {
+    parse_option(shape.where, [&] {
       apply(shape.workload, options_, function_);
       require_elements(shape.workload);
-    } catch (const Error& error) {
-      if (shape.where.empty()) throw;
-      throw Error(error.code(), shape.where + ": " + error.what());
-    }
+    });
     for (const Workload& one : range ? in_buckets(shape.workload, *range) : std::vector{shape.workload}) {
       shape.workload = one;
       add_one(shape);

@@ -4,6 +4,7 @@
 #include "config/problem_text.hpp"
 #include "config/template_bundle.hpp"
 
+#include <hotgemm/error.hpp>
 #include <hotgemm/types.hpp>
 
 #include <CLI/CLI.hpp>
@@ -24,6 +25,17 @@ struct ProblemOptions {
   std::vector<FunctionSource> functions;  ///< of --epilogue; read at once, because a pipe is empty the second time
   int beta = -1;                          ///< 0 or 1; -1 if it was not given
 };
+
+/// Returns what `parse` does. Its errors begin with `place`, the option or FILE:LINE, unless that is empty.
+template <class Parse>
+auto parse_option(const std::string& place, const Parse& parse) {
+  try {
+    return parse();
+  } catch (const Error& error) {
+    if (place.empty()) throw;
+    throw Error(error.code(), place + ": " + error.what());
+  }
+}
 
 void add_problem_options(CLI::App& app, ProblemOptions& options);
 /// --epilogue, for commands that render kernels of fused problems.

@@ -70,7 +70,7 @@ TuningRunOptions run_options(const TuneCommand& command, const Session& session)
           .max_trials = command.trials};
 }
 
-/// What a run has not kept.
+/// The records and the lines of the trace that a run has lost.
 struct Losses {
   Database::Unstored records;
   bool of_trace = false;

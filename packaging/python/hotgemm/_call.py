@@ -93,7 +93,7 @@ def ready(a: Any, b: Any, out: Any, alpha: Any, beta: Any, c: Any, bias: Any, ac
                *[other[:2] for other in others])
     try:
         call = _calls.by_key.get(key)
-    except TypeError:  # an option that is no word, whose error names it
+    except TypeError:  # an option that cannot be a key; Call names it in its error
         call = None
     if call is None or call.is_busy:
         views = views_of(stream, a=a, b=b, out=out)
@@ -101,7 +101,7 @@ def ready(a: Any, b: Any, out: Any, alpha: Any, beta: Any, c: Any, bias: Any, ac
         call = Call(views, _product.Options(alpha, beta, activation, compute, mode, order, sm_limit), only, prepare_later)
         if len(_calls.by_key) >= _MOST_CALLS:
             _calls.by_key.clear()
-        _calls.by_key[key] = call  # in place of a busy one, which its caller has
+        _calls.by_key[key] = call  # replaces a busy one, which its caller keeps
     if call.before is not None:
         call.before()
     call.is_busy = True
