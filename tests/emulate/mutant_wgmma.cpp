@@ -77,6 +77,7 @@ constexpr WgmmaConfig kSquare{.block_m = 64, .block_n = 64, .block_k = 64, .cons
 constexpr WgmmaConfig kManyRows{.block_m = 72, .block_n = 128, .block_k = 64, .consumers = 2, .split_n = true, .stages = 2, .transposed = true};
 constexpr WgmmaConfig kFewRows{.block_m = 24, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .transposed = true};
 constexpr WgmmaConfig kSplit{.block_m = 64, .block_n = 32, .block_k = 64, .consumers = 1, .one_tile = true, .stages = 3, .split_k = true};
+constexpr WgmmaConfig kSplitWords{.block_m = 64, .block_n = 32, .block_k = 32, .consumers = 1, .one_tile = true, .stages = 3, .split_k = true};
 constexpr WgmmaConfig kSplitWide{.block_m = 128, .block_n = 64, .block_k = 64, .consumers = 2, .stages = 2, .cluster_n = 2, .split_k = true};
 constexpr WgmmaConfig kLoads{.block_m = 64, .block_n = 64, .block_k = 64, .consumers = 1, .stages = 2, .loaders = 1};
 constexpr WgmmaConfig kWidePart{.block_m = 128, .block_n = 72, .block_k = 64, .consumers = 1, .stages = 2};
@@ -137,6 +138,7 @@ const GemmKernel kKernels[] = {
     kernel<kBytesOfRows, kTransposedRows>(),
     kernel<kFp8OfRows, kPromoted>(),
     kernel<kWordsOfRows, kManyWords>(),
+    kernel<kWordsOfRows, kSplitWords>(),
     kernel<kWideD, kSplit>(),
     kernel<kIntegerInBulk, kWideBytes>(),
     kernel<kByteD, kWideBytes>(),
