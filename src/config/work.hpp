@@ -49,9 +49,9 @@ constexpr std::int64_t scaled_b(const Problem& p) {
 }
 constexpr std::int64_t scaled_a(const Problem& p) { return p.group_kind == GroupKind::rows ? 1 : scaled_b(p); }
 
-/// The operations of all products: 2mnk for each.
+/// The operations of all products: 2mnk for each. Groups divide one product; masked ones are full.
 constexpr double flops(const Problem& p) {
-  return 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *
+  return 2.0 * static_cast<double>(all_rows(p)) * static_cast<double>(p.n) * static_cast<double>(p.k) *
          static_cast<double>(p.batch);
 }
 

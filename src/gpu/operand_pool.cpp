@@ -1,5 +1,6 @@
 #include "gpu/operand_pool.hpp"
 
+#include "config/group_sizes.hpp"
 #include "config/work.hpp"
 #include "gpu/stream.hpp"
 
@@ -111,6 +112,9 @@ void add_epilogue(const Workload& p, Matrices& to) {
   }
 }
 
+/// The elements of an array of offsets or counts. A set has one for uniform groups, and behind it one for skewed ones.
+std::int64_t numbers_of_groups(const Workload& p) { return p.groups + 1; }
+
 Matrices matrices_of(const Workload& p) {
   const Hints& align = p.hints;
   const bool along_k = p.group_kind == GroupKind::along_k;
@@ -131,7 +135,7 @@ Matrices matrices_of(const Workload& p) {
     if (all.c.bytes != 0) all.pointers_c = pointers;
   }
   if (p.groups != 0) {
-    all.group_numbers = vector(true, p.groups + 1, DType::s32);
+    all.group_numbers = vector(true, 2 * numbers_of_groups(p), DType::s32);
     const Workload batch = with_uniform_groups(p);
     if (p.group_kind == GroupKind::rows) {
       for (Matrix* one : {&all.a, &all.c, &all.d, &all.residual, &all.auxiliary}) one->stride = batch.m * one->ld;
@@ -142,18 +146,6 @@ Matrices matrices_of(const Workload& p) {
     }
   }
   return all;
-}
-
-/// The offsets of uniform groups, or the counts of full ones.
-std::vector<std::int32_t> uniform_numbers(const Workload& p) {
-  const Workload batch = with_uniform_groups(p);
-  std::vector<std::int32_t> numbers;
-  for (std::int64_t group = 0; group <= p.groups; ++group) {
-    const std::int64_t of_group = p.group_kind == GroupKind::along_k ? batch.k : batch.m;
-    const std::int64_t before = p.group_kind == GroupKind::masked_rows ? 1 : std::min(group, batch.batch);
-    numbers.push_back(static_cast<std::int32_t>(before * of_group));
-  }
-  return numbers;
 }
 
 /// The addresses and leading dimensions of a set that begins at `at`.
@@ -235,6 +227,14 @@ void fill_pointers(const Driver& driver, const Workload& p, OperandSet& set, con
   pointers.align_a = p.hints.align_a, pointers.align_b = p.hints.align_b, pointers.align_d = p.hints.align_d;
 }
 
+void fill_numbers(const Driver& driver, const OperandSet& set, const std::vector<std::int32_t>& numbers,
+                  const OwnedStream& stream) {
+  driver.check(
+      driver.cuMemcpyHtoDAsync(set.group_numbers, numbers.data(), numbers.size() * sizeof(std::int32_t), stream.get()),
+      "fill the sizes of groups");
+  stream.synchronize();
+}
+
 /// Gives `operands` the arrays in place of the matrices.
 void use_pointers(const PointerSet& set, Operands& operands) {
   operands.a = operands.b = operands.c = operands.d = nullptr;
@@ -282,13 +282,13 @@ OperandPool::OperandPool(const Driver& driver, const Workload& p, std::int64_t l
     for (OperandSet& set : sets_) fill_pointers(driver, p, set, stream);
   }
   if (p.groups == 0) return;
-  const std::vector<std::int32_t> numbers = uniform_numbers(p);
   for (const OperandSet& set : sets_) {
-    driver.check(driver.cuMemcpyHtoDAsync(set.group_numbers, numbers.data(), numbers.size() * sizeof(std::int32_t),
-                                          stream.get()),
-                 "fill the sizes of groups");
+    OperandSet skewed = set;
+    skewed.group_numbers += static_cast<CUdeviceptr>(numbers_of_groups(p)) * sizeof(std::int32_t);
+    fill_numbers(driver, set, group_numbers(p, GroupShares::uniform), stream);
+    fill_numbers(driver, skewed, group_numbers(p, GroupShares::skewed), stream);
+    timed_sets_.insert(timed_sets_.end(), {set, skewed});
   }
-  stream.synchronize();
 }
 
 Operands OperandPool::operands(const OperandSet& set, float alpha, float beta) {

@@ -31,7 +31,11 @@ class OperandPool {
   static void check_fits(const Workload& problem, std::int64_t max_bytes, std::int64_t free_bytes,
                          double free_share = 1);
 
+  /// Groups are uniform, masked ones full.
   const std::vector<OperandSet>& sets() const { return sets_; }
+  /// What candidates are timed on. Of groups these are all sets twice, in turns with uniform and with skewed groups: a
+  /// pick must serve both, since only the GPU knows the sizes.
+  const std::vector<OperandSet>& timed_sets() const { return timed_sets_.empty() ? sets_ : timed_sets_; }
   /// Start and length of the whole memory, guards included; both are multiples of 256.
   CUdeviceptr begin() const { return slab_.get(); }
   std::size_t bytes() const { return slab_.bytes(); }
@@ -44,6 +48,7 @@ class OperandPool {
  private:
   DeviceBuffer slab_;
   std::vector<OperandSet> sets_;
+  std::vector<OperandSet> timed_sets_;  // of groups
 };
 
 }  // namespace hotgemm

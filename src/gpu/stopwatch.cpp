@@ -170,7 +170,8 @@ class Race {
     const int most = std::max(options_.max_launches, least);
     const double wanted = std::ceil(options_.round_us / std::max(estimate_us, 0.1));
     int launches = static_cast<int>(std::clamp(wanted, static_cast<double>(least), static_cast<double>(most)));
-    if (options_.mode == TimingMode::graph) {  // whole rotations, so that each replay starts where the last one ended
+    // Whole rotations. So a replay starts where the last one ended.
+    if (options_.mode == TimingMode::graph || options_.sets_differ) {
       const int whole = (launches + options_.sets - 1) / options_.sets * options_.sets;
       if (whole <= most) launches = whole;
     }

@@ -35,6 +35,7 @@ struct Contender {
 struct RaceOptions {
   TimingMode mode = TimingMode::eager;
   int sets = 1;              ///< operand sets, at least 1; consecutive launches take consecutive sets
+  bool sets_differ = false;  ///< launches on other sets take other times: each batch takes all sets equally often
   int rounds = 7;            ///< the largest number of rounds; the deadline may end the race earlier
   double round_us = 2000;    ///< GPU time per contender and round, but at least one launch (graph: 20)
   double warm_up_us = 0;     ///< time after the start during which the samples of rounds are discarded

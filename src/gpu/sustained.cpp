@@ -102,9 +102,11 @@ class Blocks {
     if (side.estimate_us < kProbeBelowUs) side.estimate_us = time_us(side, kProbeLaunches);
     const double wanted = std::ceil(kBatchUs / std::max(side.estimate_us, 0.1));
     side.launches = static_cast<int>(std::clamp(wanted, 1.0, static_cast<double>(std::max(options_.max_launches, 1))));
-    if (options_.mode != TimingMode::graph) return;
-    // Whole rotations, so that each replay starts where the last one ended.
-    side.launches = (side.launches + options_.sets - 1) / options_.sets * options_.sets;
+    const bool is_graph = options_.mode == TimingMode::graph;
+    // Whole rotations. So a replay starts where the last one ended.
+    if (is_graph || options_.sets_differ)
+      side.launches = (side.launches + options_.sets - 1) / options_.sets * options_.sets;
+    if (!is_graph) return;
     side.graph = OwnedGraph::capture(driver_, stream_, [&] { launch(side, side.launches); });
     side.graph->launch(stream_);  // the first replay uploads it
     driver_.check(driver_.cuStreamSynchronize(stream_), "replay a graph of " + side.contender->name);

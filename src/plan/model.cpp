@@ -2,6 +2,7 @@
 
 #include "config/arch_rates.hpp"
 #include "config/class_key.hpp"
+#include "config/group_sizes.hpp"
 #include "config/launch_shape.hpp"
 #include "config/live_registers.hpp"
 #include "config/repack.hpp"
@@ -251,21 +252,22 @@ double matrix_bytes(const Problem& p, std::int64_t columns_of_d, double like_d) 
                                          m * static_cast<double>(columns_of_d) * size_bytes(p.types.d) * like_d);
 }
 
-/// predict_us for a GPU on all of whose SMs the kernel runs, with at most `most_resident` blocks on each.
-double predict_us(const KernelConfig& config, const Workload& asked, const DeviceInfo& device, int most_resident,
-                  const WgmmaModel& model) {
+/// predict_us for a GPU on all of whose SMs the kernel runs, with at most `most_resident` blocks on each. `on_sms` is
+/// `asked`, or with another number of groups: memory has the bytes of `asked`, and SMs have the tiles of `on_sms`.
+double predict_us(const KernelConfig& config, const Workload& asked, const Workload& on_sms, const DeviceInfo& device,
+                  int most_resident, const WgmmaModel& model) {
   // The model is of the bare product, and adds the work of the epilogue; a batch in place of groups may have no kernels
   // with their epilogue.
   const LaunchConfig copies = with_repacks({}, config, asked);
-  const SeenWorkload problem = seen_by(asked, copies);
+  const SeenWorkload problem = seen_by(asked, copies), tiles = seen_by(on_sms, copies);
   const GemmTraits fused = traits_of(asked, copies);
   const int resident = std::min(most_resident, resident_blocks(config, fused, arch_limits(device.arch)));
-  const int splits = best_splits(config, problem, device, resident, model);
+  const int splits = best_splits(config, tiles, device, resident, model);
   const auto compute = [&](const auto& c) {
-    return compute_us(c, problem, device, resident, splits, model, asked.epilogue);
+    return compute_us(c, tiles, device, resident, splits, model, asked.epilogue);
   };
   const auto reduce = [&](const auto& c) {
-    return reduce_us(c, problem, device, resident, splits, model, asked.epilogue);
+    return reduce_us(c, tiles, device, resident, splits, model, asked.epilogue);
   };
   const double sm_us = std::visit(compute, config), sum_us = std::visit(reduce, config);
   const auto* wgmma = std::get_if<WgmmaConfig>(&config);
@@ -277,10 +279,27 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Devic
   const double bytes =
       matrix_bytes(problem, columns_of_d(asked), matrices) + incomplete_bytes(config, problem, fused, model);
   const double dram_us = bytes / (device.dram_gbps * 0.85e3 * read_share(config)) + of_wgmma(wgmma_repeated_us);
-  const double unhidden_us = unhidden_share(config, problem, device, resident) * std::min(sm_us, dram_us);
+  const double unhidden_us = unhidden_share(config, tiles, device, resident) * std::min(sm_us, dram_us);
   const double merged_us = std::max(sm_us, dram_us) + unhidden_us + sum_us + kLaunchUs + of_wgmma(wgmma_beyond_us);
   const double lost_us = std::max(of_wgmma(wgmma_unmerged_us) - merged_us, 0.0);
   return merged_us + model.unmerged_share * lost_us + repack_us(copies, asked, device);
+}
+
+/// predict(work) for skewed groups, where `problem` has groups of rows and predict_us computes the tiles of `work`.
+/// Skewed groups fill as many tiles as some number of groups of the mean size. The time of a broken number lies between
+/// those of its neighbours.
+template <class Predict>
+double predict_skewed_us(const Workload& problem, int tile_m, const Predict& predict) {
+  const std::int64_t rows = with_uniform_groups(problem).m;
+  const double tiles_of_group = std::ceil(static_cast<double>(rows) / tile_m);
+  const double groups = std::max(tiles_of_skewed_groups(problem, tile_m) / tiles_of_group, 1.0);
+  const auto predict_for = [&](double count) {
+    Workload work = problem;
+    work.groups = static_cast<std::int64_t>(count);
+    work.m = work.groups * rows;
+    return predict(work);
+  };
+  return std::lerp(predict_for(std::floor(groups)), predict_for(std::ceil(groups)), groups - std::floor(groups));
 }
 
 /// default_launch for such a GPU.
@@ -323,10 +342,15 @@ int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const 
 
 double predict_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device,
                   const WgmmaModel& model) {
-  if (leaves_out_sms(problem.sm_limit, device.sm_count)) {
-    return predict_us(config, problem, limited(device, problem), kLimitedResident, model);
-  }
-  return predict_us(config, problem, device, kAnyResident, model);
+  const auto predict = [&](const Workload& on_sms) {
+    if (leaves_out_sms(problem.sm_limit, device.sm_count))
+      return predict_us(config, problem, on_sms, limited(device, problem), kLimitedResident, model);
+    return predict_us(config, problem, on_sms, device, kAnyResident, model);
+  };
+  const double us = predict(problem);
+  if (problem.group_kind != GroupKind::rows || is_empty(problem)) return us;
+  const int tile_m = launch_shape(config, traits_of(problem)).tile_m;
+  return (us + predict_skewed_us(problem, tile_m, predict)) / 2;
 }
 
 double bound_us(const Workload& problem, const DeviceInfo& device) {

@@ -13,7 +13,8 @@ namespace hotgemm {
 
 /// The predicted duration, in microseconds, of `config` on `problem`: the slowest of tensor cores, shared memory, L2
 /// and DRAM, times waves. It is good for ranking configs, not as an absolute time. Under an SM limit the kernel has
-/// only that many SMs, but all of the memory's bandwidth. `model` holds the constants of family wgmma.
+/// only that many SMs, but all of the memory's bandwidth. Of groups of rows it is the mean of uniform and of skewed
+/// ones (GroupShares). `model` holds the constants of family wgmma.
 double predict_us(const KernelConfig& config, const Workload& problem, const DeviceInfo& device,
                   const WgmmaModel& model = {});
 

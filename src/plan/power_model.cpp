@@ -1,6 +1,7 @@
 #include "plan/power_model.hpp"
 
 #include "config/arch_rates.hpp"
+#include "config/group_sizes.hpp"
 #include "config/launch_shape.hpp"
 #include "config/traits.hpp"
 #include "config/work.hpp"
@@ -40,6 +41,12 @@ double padded(std::int64_t size, int tile) {
   return std::ceil(static_cast<double>(size) / tile) * tile / static_cast<double>(size);
 }
 
+/// The rows that tiles of `tile_m` rows multiply for each row of groups of rows: the mean of uniform and skewed groups.
+double multiplied_rows(const Workload& problem, int tile_m) {
+  const double skewed = tiles_of_skewed_groups(problem, tile_m) * tile_m / static_cast<double>(problem.m);
+  return (padded(with_uniform_groups(problem).m, tile_m) + skewed) / 2;
+}
+
 /// Operations per SM and clock of the units that multiply elements of type `type`.
 double nominal_flops(DType type, const ArchRates& rates) {
   if (type == DType::f32) return rates.cuda_f32_flops;
@@ -54,8 +61,11 @@ double picojoules_per_flop(const KernelConfig& config, const Workload& asked) {
   const Workload problem = with_uniform_groups(asked);
   const double m = block_m(config), n = block_n(config);
   const double moved = (m + n) * kFittedElementBytes / (2 * m * n);
-  const double bytes = moved * padded(problem.m, block_m(config)) * padded(problem.n, block_n(config));
-  double picojoules = kBasePicojoules + kBytePicojoules * bytes;
+  const double bytes = moved * padded(problem.n, block_n(config));
+  // Beyond the edge of D zeros are multiplied, which costs no energy; beyond that of a group, rows of the next one.
+  double picojoules = asked.group_kind == GroupKind::rows
+                          ? multiplied_rows(asked, block_m(config)) * (kBasePicojoules + kBytePicojoules * bytes)
+                          : kBasePicojoules + kBytePicojoules * bytes * padded(problem.m, block_m(config));
   if (const auto* wgmma = std::get_if<WgmmaConfig>(&config)) {
     if (wgmma->ping_pong) picojoules -= kPingPongSaves;
     if (wgmma->cluster() > 1) picojoules += kClusterPicojoules;

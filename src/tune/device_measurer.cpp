@@ -44,7 +44,6 @@ struct DeviceMeasurer::Session {
 
   const Driver& driver() const { return device.driver(); }
   float beta() const { return problem.hints.beta_is_zero ? 0.0f : 1.0f; }
-  const OperandSet& set(int index) const { return pool.sets()[static_cast<std::size_t>(index)]; }
 
   /// Makes sure that the workspace of this session holds `size`. The trials run one after another on one stream, so
   /// they share it.
@@ -81,8 +80,8 @@ struct DeviceMeasurer::Session {
     return kernels.emplace(trial.cubin->symbol, std::move(kernel)).first->second;
   }
 
-  void launch(const GemmKernel& kernel, const Trial& trial, CUstream on, int index) const {
-    launch(kernel, trial, on, OperandPool::operands(set(index), 1.0f, beta()));
+  void launch(const GemmKernel& kernel, const Trial& trial, CUstream on, const OperandSet& set) const {
+    launch(kernel, trial, on, OperandPool::operands(set, 1.0f, beta()));
   }
   void launch(const GemmKernel& kernel, const Trial& trial, CUstream on, const Operands& operands) const {
     driver().check(launch_gemm(driver(), kernel, trial.launch, problem.m, problem.n, problem.k, operands, on,
@@ -94,7 +93,7 @@ struct DeviceMeasurer::Session {
     holds_normal = false;
     return check_exactly(
         device.check_kernels(), problem, pool, seed, stream.get(),
-        [&](const OperandSet&, CUstream on) { launch(kernel, trial, on, 0); },
+        [&](const OperandSet& set, CUstream on) { launch(kernel, trial, on, set); },
         [&](const Operands& operands, CUstream on) { launch(kernel, trial, on, operands); });
   }
 
@@ -180,13 +179,14 @@ RaceResult DeviceMeasurer::race(std::span<const Trial> trials, const RaceOptions
   Session& session = *session_;
   session.fill_normal();
   RaceOptions race_options = options;
-  race_options.sets = static_cast<int>(session.pool.sets().size());
+  race_options.sets = static_cast<int>(session.pool.timed_sets().size());
+  race_options.sets_differ = session.problem.groups != 0;
   if (is_timed_behind(trials) && !options.blocks) race_options.ahead = session.foreign_launch();
   race_options.on_step = [&](std::size_t i) {
     if (on_step_) on_step_(i < trials.size() ? i : kNoTrial);
   };
   std::vector<Contender> contenders;
-  for (const Trial& trial : trials) contenders.push_back(contender(trial));
+  for (const Trial& trial : trials) contenders.push_back(contender(trial, session.pool.timed_sets()));
   if (with_baseline && session.options.with_baseline) {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point before = Clock::now();
@@ -205,7 +205,7 @@ const std::optional<Contender>& DeviceMeasurer::baseline(const RaceOptions& race
   if (!cublas().available()) return slot->second;
   try {
     slot->second = fastest_baseline(
-        session.driver(), session.stream.get(), session.pool.sets(), session.problem, cublas(),
+        session.driver(), session.stream.get(), session.pool.timed_sets(), session.problem, cublas(),
         {.mode = race.mode, .ahead = race.ahead, .seed = session.options.seed, .beta = session.beta()});
     session.baseline = slot->second->name;
   } catch (const Error& error) {
@@ -215,11 +215,12 @@ const std::optional<Contender>& DeviceMeasurer::baseline(const RaceOptions& race
   return slot->second;
 }
 
-Contender DeviceMeasurer::contender(const Trial& trial) {
+Contender DeviceMeasurer::contender(const Trial& trial, std::span<const OperandSet> sets) {
   Session& session = *session_;
   const GemmKernel& kernel = session.load(trial);
-  return {to_string(trial.config),
-          [&session, &kernel, &trial](CUstream on, int set) { session.launch(kernel, trial, on, set); }};
+  return {to_string(trial.config), [&session, &kernel, &trial, sets](CUstream on, int set) {
+            session.launch(kernel, trial, on, sets[static_cast<std::size_t>(set)]);
+          }};
 }
 
 CublasBaseline& DeviceMeasurer::cublas() {
@@ -248,8 +249,9 @@ CublasComparison DeviceMeasurer::compare_with_cublas(const Trial& pick, const Cu
   }
   if (pick.launch.programmatic) options.ahead = session.foreign_launch();
   const Workload problem = as_aligned(session.problem);  // the operands' rows are, and a kept choice is one for these
-  const BenchResult result = bench_problem(session.driver(), session.stream.get(), contender(pick), session.pool.sets(),
-                                           problem, cublas(), options);
+  const std::span<const OperandSet> sets = session.pool.sets();
+  const BenchResult result =
+      bench_problem(session.driver(), session.stream.get(), contender(pick, sets), sets, problem, cublas(), options);
   if (!result.failure.empty()) throw Error(ErrorCode::not_supported, result.failure);
   CublasComparison comparison = comparison_of(result, question.objective, cublas().version());
   if (options.default_only) comparison.default_ratio = std::exchange(comparison.ratio, 0);

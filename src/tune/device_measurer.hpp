@@ -48,7 +48,7 @@ class DeviceMeasurer final : public Measurer {
   const std::optional<Contender>& baseline(const RaceOptions& race);
 
   CublasBaseline& cublas();
-  Contender contender(const Trial& trial);
+  Contender contender(const Trial& trial, std::span<const OperandSet> sets);
 
   DeviceState& device_;
   OnStep on_step_;

@@ -1,13 +1,13 @@
 // group_speed_program FILE [estimate | tune]: how fast are groups, beside what a program without them does?
 //
-// For each problem of FILE (docs/shapes/groups.txt), with uniform groups and with skewed ones (group i gets rows, or k,
-// in proportion to 1 / (i + 1); of masked groups, the first is full): one grouped call, raced against a call of hotgemm
-// for each group, and against cublasGemmGroupedBatchedEx. These two know the sizes on the host. Times are those of
-// graph replays, so that the loop costs no time of the host; what cannot be captured is timed by launches. With "tune"
-// the grouped problem is tuned before.
+// For each problem of FILE (docs/shapes/groups.txt), with uniform groups and with skewed ones (GroupShares): one
+// grouped call, raced against a call of hotgemm for each group, and against cublasGemmGroupedBatchedEx. These two know
+// the sizes on the host. Times are those of graph replays, so that the loop costs no time of the host; what cannot be
+// captured is timed by launches. With "tune" the grouped problem is tuned before.
 
 #include "base/library_paths.hpp"
 #include "base/statistics.hpp"
+#include "config/group_sizes.hpp"
 #include "config/shapes.hpp"
 #include "config/work.hpp"
 #include "context_impl.hpp"
@@ -34,35 +34,6 @@ namespace hotgemm {
 namespace {
 
 constexpr std::int64_t kMaxBytes = std::int64_t{24} << 30;
-
-std::vector<std::int32_t> uniform_offsets(std::int64_t groups, std::int64_t m) {
-  std::vector<std::int32_t> offsets;
-  for (std::int64_t i = 0; i <= groups; ++i) offsets.push_back(static_cast<std::int32_t>(i * m / groups));
-  return offsets;
-}
-
-std::vector<std::int32_t> skewed_offsets(std::int64_t groups, std::int64_t m) {
-  double all = 0, before = 0;
-  for (std::int64_t i = 0; i < groups; ++i) all += 1.0 / static_cast<double>(i + 1);
-  std::vector<std::int32_t> offsets{0};
-  for (std::int64_t i = 0; i < groups; ++i) {
-    before += 1.0 / static_cast<double>(i + 1);
-    offsets.push_back(static_cast<std::int32_t>(before / all * static_cast<double>(m) + 0.5));
-  }
-  return offsets;
-}
-
-/// The offsets of the groups of a problem, or the counts of masked ones.
-std::vector<std::int32_t> numbers_of(const Problem& p, bool is_skewed) {
-  if (p.group_kind != GroupKind::masked_rows) {
-    const std::int64_t all = p.group_kind == GroupKind::along_k ? p.k : p.m;
-    return is_skewed ? skewed_offsets(p.groups, all) : uniform_offsets(p.groups, all);
-  }
-  std::vector<std::int32_t> counts;
-  for (std::int64_t i = 0; i < p.groups; ++i)
-    counts.push_back(static_cast<std::int32_t>(is_skewed ? p.m / (i + 1) : p.m));
-  return counts;
-}
 
 /// The products of the groups that have any: for each its problem, and its operands in a set.
 struct Singles {
@@ -195,8 +166,8 @@ void measure(const Driver& driver, Context& context, const Workload& problem, CU
   OperandPool pool(driver, problem, state.info().l2_bytes, kMaxBytes);
   const std::vector<OperandSet>& sets = pool.sets();
   for (const OperandSet& set : sets) state.check_kernels().fill_normal(problem, set, 1, stream);
-  for (const bool is_skewed : {false, true}) {
-    const std::vector<std::int32_t> numbers = numbers_of(problem, is_skewed);
+  for (const GroupShares shares : {GroupShares::uniform, GroupShares::skewed}) {
+    const std::vector<std::int32_t> numbers = group_numbers(problem, shares);
     set_numbers(driver, sets, numbers);
     const Singles singles(problem, numbers);
     const auto of = [&](int set) -> const OperandSet& { return sets[static_cast<std::size_t>(set)]; };
@@ -222,7 +193,8 @@ void measure(const Driver& driver, Context& context, const Workload& problem, CU
     }
     const double ours = raced.failures[0].empty() ? median(raced.us[0]) : 1;
     std::printf("%s, %s, %s, %s\n", to_string(static_cast<const Problem&>(problem)).c_str(),
-                is_skewed ? "skewed" : "uniform", std::string(to_string(options.mode)).c_str(), plan.config().c_str());
+                shares == GroupShares::skewed ? "skewed" : "uniform", std::string(to_string(options.mode)).c_str(),
+                plan.config().c_str());
     for (std::size_t i = 0; i < contenders.size(); ++i)
       report(contenders[i].name.c_str(), singles.flops(), raced.us[i], raced.failures[i], ours);
     std::fflush(stdout);

@@ -1,10 +1,13 @@
 // Groups, from the call to the launch.
 
 #include "gpu/group_run.hpp"
+#include "standin/fake_trials.hpp"
 #include "standin/runtime_fixture.hpp"
 
 #include "config/class_key.hpp"
+#include "context_impl.hpp"
 #include "gpu/stream.hpp"
+#include "tune/device_measurer.hpp"
 
 #include <functional>
 #include <span>
@@ -149,7 +152,7 @@ TEST_F(GroupTest, AWrongOperandOfOtherKindsIsNamed) {
   expect_refused(along_k, {"batch_stride_bias is negative"}, [](Operands& o) { o.batch_stride_bias = -1; });
 }
 
-TEST_F(GroupTest, GroupsAreTunedOnUniformOnesWithDataOfTheirOwn) {
+TEST_F(GroupTest, GroupsAreTunedWithDataOfTheirOwn) {
   for (const char* text : {"96 64 64 nt f16 groups=6", "3 64 64 nt f16 groups=8",  // with fewer rows than groups
                            "24 64 64 nt f16 groups=6,masked", "64 64 96 tn f16 groups=6,k"}) {
     SCOPED_TRACE(text);
@@ -162,6 +165,29 @@ TEST_F(GroupTest, GroupsAreTunedOnUniformOnesWithDataOfTheirOwn) {
   }
   EXPECT_EQ(class_key(parse_workload("96 64 64 nt f16 groups=6")),
             class_key(parse_workload("96 64 64 nt f16 groups=8")));
+}
+
+TEST_F(GroupTest, CandidatesAreTimedOnUniformAndOnSkewedGroups) {
+  standin().reset();  // simulated times are those of the work again
+  const std::vector<Trial> trials = fake_trials(parse_workload("400 24 16 nt bf16 groups=4,masked"), 1);
+  DeviceMeasurer measurer(impl_of(context(Policy::tune)).current());
+  const auto raced = [&](const char* text, TimingMode mode) {
+    measurer.begin(parse_workload(text), {.scratch_bytes = 1 << 20});
+    EXPECT_EQ(measurer.check(trials, 1).at(0).reason, "");
+    const RaceResult result = measurer.race(trials, {.mode = mode, .rounds = 3, .round_us = 1}, false);
+    measurer.end();
+    EXPECT_THAT(result.failures, testing::Each(""));
+    EXPECT_EQ(result.us.at(0).size(), 3U);
+    EXPECT_NEAR(result.us.at(0).front(), result.us.at(0).back(), 1e-5) << "each round has as many launches of both";
+    return result.us.at(0).back();
+  };
+  for (const TimingMode mode : {TimingMode::eager, TimingMode::graph}) {
+    const double one_us = raced("400 24 16 nt bf16 groups=1,masked", mode);
+    const double rows_us = raced("800 24 16 nt bf16 groups=1,masked", mode) - one_us;  // of 400 rows, without a launch
+    const double four_us = raced("400 24 16 nt bf16 groups=4,masked", mode) - one_us;
+    // Of four groups all have 400 rows, or they have 400, 200, 133 and 100. One has 400 in any case.
+    EXPECT_NEAR(four_us / rows_us, (1600 + 833) / 800.0 - 1, 0.01);
+  }
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <numeric>
+#include <span>
 
 namespace hotgemm::standin {
 namespace {
@@ -81,7 +83,10 @@ CUresult run(Ledger& ledger, Context& context, StreamState& stream, const Kernel
   } else {
     outcome = run_check(std::get<CheckArgs>(node.args), space);
   }
-  if (outcome != Outcome::good) context.lost = error_of(outcome);
+  if (outcome != Outcome::good) {
+    context.lost = error_of(outcome);
+    return CUDA_SUCCESS;
+  }
   stream.clock_us += duration_us(ledger, stream, function->name, node);
   stream.last_kernel = node.function;
   return CUDA_SUCCESS;
@@ -111,12 +116,19 @@ CUresult run(Ledger& ledger, Context& context, StreamState& stream, const CopyNo
 
 }  // namespace
 
+/// The rows of all products of a launch, of masked groups those that their counts tell.
+double rows_of(const KernelNode& node, const GemmArgs& gemm) {
+  if (node.groups.offsets != 0) return gemm.m;  // groups divide one product
+  if (node.groups.counts == 0) return static_cast<double>(gemm.m) * node.batch.count;
+  const std::span counts(reinterpret_cast<const int*>(node.groups.counts), node.batch.count);
+  return std::accumulate(counts.begin(), counts.end(), 0.0);
+}
+
 double default_duration_us(const std::string& symbol, const KernelNode& node) {
   double us = kLaunchUs;
   if (const auto* gemm = std::get_if<GemmArgs>(&node.args)) {
-    const double flops_per_us = (200 + hash_text(symbol) % 500) * 1e6;          // 200 to 700 TFLOP/s
-    const unsigned products = node.groups.offsets != 0 ? 1 : node.batch.count;  // groups divide one
-    us += 2.0 * gemm->m * gemm->n * gemm->k * products / flops_per_us;
+    const double flops_per_us = (200 + hash_text(symbol) % 500) * 1e6;  // 200 to 700 TFLOP/s
+    us += 2.0 * rows_of(node, *gemm) * gemm->n * gemm->k / flops_per_us;
   } else if (const auto* repack = std::get_if<RepackArgs>(&node.args)) {
     for (const RepackMatrix& operand : {repack->first, repack->second})
       us += static_cast<double>(operand.chunks() * operand.products) * 32 / kDeviceBytesPerUs;
