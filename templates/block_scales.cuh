@@ -39,9 +39,21 @@ class BlockScales {
     return at(b_, min_of(columns, last_columns_) * ld_b_ + min_of(block, last_block_));
   }
 
+  // Where these scales lie, for a loop over blocks of k: the addresses of the first one, and the bytes from a block to
+  // the next one, or from a block of columns to the next one.
+  HOTGEMM_DEVICE u64 address_of_row(int row, int block) const { return address(a_, block * ld_a_ + row); }
+  HOTGEMM_DEVICE u64 address_of_columns(int columns, int block) const { return address(b_, columns * ld_b_ + block); }
+  HOTGEMM_DEVICE i64 row_block_bytes() const { return ld_a_ * static_cast<i64>(sizeof(float)); }
+  HOTGEMM_DEVICE i64 column_bytes() const { return ld_b_ * static_cast<i64>(sizeof(float)); }
+  HOTGEMM_DEVICE int last_row() const { return last_row_; }
+  HOTGEMM_DEVICE int last_columns() const { return last_columns_; }
+
  private:
+  static HOTGEMM_DEVICE u64 address(u64 numbers, i64 index) {
+    return numbers + static_cast<u64>(index) * sizeof(float);
+  }
   static HOTGEMM_DEVICE float at(u64 numbers, i64 index) {
-    return ptx::float_of(ptx::ld_global_b32(numbers + static_cast<u64>(index) * sizeof(float)));
+    return ptx::float_of(ptx::ld_global_b32(address(numbers, index)));
   }
 
   u64 a_, b_;

@@ -87,14 +87,15 @@ class WgmmaGemm {
     if constexpr (kConfig.one_tile) {
       consume(warpgroup);
     } else if (warpgroup < kConfig.producers()) {  // one if with both roles, or the compiler ignores setmaxnreg
-      if constexpr (kConfig.moves_registers()) ptx::setmaxnreg_dec<kConfig.producer_registers()>();
+      if constexpr (kConfig.moves_registers()) ptx::setmaxnreg_dec<kConfig.producer_registers(kTraits)>();
       if constexpr (kConfig.loaders > 0) {
         load();
       } else {
         warp == 0 ? produce() : scales().produce(args_, schedule_, thread_ - kWarpSize);
       }
     } else {
-      if constexpr (kConfig.moves_registers()) ptx::setmaxnreg_inc<kConfig.consumer_registers()>();
+      if constexpr (kConfig.moves_registers())
+        ptx::setmaxnreg_inc<kConfig.consumer_registers() - kConfig.spare_registers(kTraits)>();
       consume(warpgroup - kConfig.producers());
     }
     Sink::drain();  // by all threads
@@ -341,7 +342,7 @@ class WgmmaGemm {
       }
     };
     [[maybe_unused]] Accumulator part;  // of a k-tile
-    [[maybe_unused]] typename Parts::Promotion promotion(args_, item, consumer, thread_ % kWarpgroupThreads);
+    [[maybe_unused]] typename Parts::Promotion promotion(item, consumer, thread_ % kWarpgroupThreads);
     if constexpr (kConfig.promote) {
 #pragma unroll
       for (Accumulator& accumulator : accumulators) accumulator = {};

@@ -2,8 +2,6 @@
 
 // How family `wgmma` adds the sums of a k-tile, of which the tensor cores keep few bits, to its accumulators.
 
-#include "batch.cuh"
-#include "block_scales.cuh"
 #include "ptx/math.hpp"
 #include "shared/fragment.hpp"
 #include "shared/wgmma_config.hpp"
@@ -15,7 +13,7 @@ namespace hotgemm {
 /// instruction: `prepare` is called while the products of instruction `i` are in flight, and then `add`.
 struct PlainPromotion {
   template <class Item>
-  HOTGEMM_DEVICE PlainPromotion(const WgmmaArgs& /*args*/, const Item& /*item*/, int /*consumer*/, int /*thread*/) {}
+  HOTGEMM_DEVICE PlainPromotion(const Item& /*item*/, int /*consumer*/, int /*thread*/) {}
 
   HOTGEMM_DEVICE void prepare(int /*i*/, u32 /*slot*/) const {}
 
@@ -27,17 +25,6 @@ struct PlainPromotion {
     for (int r = 0; r < kRegisters; ++r) sums.d[r] += part.d[r];
   }
 };
-
-/// The scales for a part of a product's tile.
-template <GemmTraits kTraits, class Item>
-HOTGEMM_DEVICE BlockScales block_scales_of(const WgmmaArgs& args, const Item& item) {
-  if constexpr (!kTraits.batched) return {args, args.gemm};
-  const ExtraArgs& extras = static_cast<const WithExtras<WgmmaArgs>&>(args).extras;
-  GemmArgs gemm = args.gemm;
-  if constexpr (kTraits.counts_rows()) gemm.m = item.group.rows;
-  const EpilogueArgs& all = static_cast<const Fused<WgmmaArgs>&>(args).epilogue;
-  return {with_scales_of<kTraits>(all, extras, product_of(item)), extras, gemm};
-}
 
 /// The blocks of columns of B whose scales a tile needs: kBlocks in each of its halves.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
@@ -51,47 +38,38 @@ struct TileScales {
   }
 };
 
-/// Multiplies the sums of a k-tile by the scales of its blocks. A lane has kRows rows in each of the kPieces
-/// instructions of a part, and kBlocks blocks of columns in each half of it. Of a transposed config, the 64 rows of an
-/// instruction are columns of D, which lie in one block, and all instructions have the same rows of D.
+/// Multiplies the sums of a k-tile by the factors of its blocks, which a producer brings (ScaleRing). A lane has kRows
+/// rows in each of the kPieces instructions of a part, and kBlocks blocks of columns in each half of it. Of a
+/// transposed config, the 64 rows of an instruction are columns of D, which lie in one block, and all instructions have
+/// the same rows of D.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 class ScaledPromotion {
   using Tile = TileScales<kTraits, kConfig>;
   static constexpr bool kTransposed = kConfig.transposed;
-  static constexpr bool kStaged = kConfig.scale_slots(kTraits) > 0;
-  static constexpr int kPieces = kConfig.instructions();
   static constexpr int kRows = kTransposed ? kConfig.instruction_n() / 4 : 2;
   static constexpr int kBlocks = kTransposed ? 1 : kConfig.scale_columns(kTraits);
   static constexpr int kGrain = kConfig.scale_grain(kTraits);
-  // Loaded scales: all pieces of a transposed part have one set of rows, those of others one set of columns.
-  static constexpr int kRowSets = kTransposed ? 1 : kPieces, kColumnSets = kTransposed ? kPieces : 1;
 
  public:
   template <class Item>
-  HOTGEMM_DEVICE ScaledPromotion(const WgmmaArgs& args, const Item& item, int consumer, int thread)
-      : scales_(block_scales_of<kTraits>(args, item)),
-        tile_({item.m, item.n / Tile::kHalves}),
-        col_((item.n + kConfig.first_col(consumer)) / Tile::kHalves),
-        blocks_of_half_(args.gemm.n / 2 / kScaleBlock),
-        block_(item.first_k_tile) {
+  HOTGEMM_DEVICE ScaledPromotion(const Item& item, int consumer, int thread)
+      : first_block_(item.n / Tile::kHalves / kScaleBlock),
+        col_((item.n + kConfig.first_col(consumer)) / Tile::kHalves) {
     static_assert(kConfig.block_k == kScaleBlock);
     const Element2d first = accumulator_element(thread % kWarpSize, 0);
     row_ = kConfig.first_row(consumer) + (kTransposed ? first.col : thread / kWarpSize * 16 + first.row);
-    if (!kStaged && item.k_tiles > 0) load();
   }
 
-  /// Takes the factors for instruction `i` of a k-tile, which are in `slot` of shared memory if a producer brings them.
+  /// Takes the factors for instruction `i` of a k-tile from a slot of shared memory.
   HOTGEMM_DEVICE void prepare(int i, u32 slot) {
 #pragma unroll
     for (int half = 0; half < Tile::kHalves; ++half) {
 #pragma unroll
       for (int block = 0; block < kBlocks; ++block) {
 #pragma unroll
-        for (int row = 0; row < kRows; ++row)
-          factors_[half][block][row] = kStaged ? staged(slot, i, half, block, row) : loaded(i, half, block, row);
+        for (int row = 0; row < kRows; ++row) factors_[half][block][row] = factor(slot, i, half, block, row);
       }
     }
-    if (!kStaged && i == kPieces - 1) load();
   }
 
   template <class Accumulator>
@@ -121,41 +99,14 @@ class ScaledPromotion {
     return (col_ + (kTransposed ? i * kWgmmaM : 0)) / kScaleBlock + block;
   }
 
-  HOTGEMM_DEVICE float staged(u32 slot, int i, int half, int block, int row) const {
-    const int in_tile = min_of(columns_of(i, block) - tile_.col / kScaleBlock, Tile::kBlocks - 1);
+  HOTGEMM_DEVICE float factor(u32 slot, int i, int half, int block, int row) const {
+    const int in_tile = min_of(columns_of(i, block) - first_block_, Tile::kBlocks - 1);
     return ptx::ld_shared_f32(slot + Tile::place(half, in_tile, row_of(i, row)));
   }
 
-  HOTGEMM_DEVICE float loaded(int i, int half, int block, int row) const {
-    return ptx::mul_rn(of_rows_[i % kRowSets][row], of_columns_[i % kColumnSets][half][block]);
-  }
-  /// Loads the scales of the next k-tile, so that they arrive during the products.
-  HOTGEMM_DEVICE void load() {
-#pragma unroll
-    for (int i = 0; i < kRowSets; ++i) {
-#pragma unroll
-      for (int row = 0; row < kRows; ++row) of_rows_[i][row] = scales_.of_row(tile_.row + row_of(i, row), block_);
-    }
-#pragma unroll
-    for (int i = 0; i < kColumnSets; ++i) {
-#pragma unroll
-      for (int half = 0; half < Tile::kHalves; ++half) {
-#pragma unroll
-        for (int block = 0; block < kBlocks; ++block)
-          of_columns_[i][half][block] = scales_.of_columns(half * blocks_of_half_ + columns_of(i, block), block_);
-      }
-    }
-    ++block_;
-  }
-
-  BlockScales scales_;
-  Element2d tile_;      // its first row, and its first column of a half
-  int row_, col_;       // the first row of the lane in the tile, and the first column of a half of the part
-  int blocks_of_half_;  // of a gated B
-  int block_;           // of k, whose scales are loaded next
+  int first_block_;  // of columns of a half of the tile
+  int row_, col_;    // the first row of the lane in the tile, and the first column of a half of the part
   float factors_[Tile::kHalves][kBlocks][kRows];  // of the instruction that is added next
-  float of_rows_[kRowSets][kRows];                // loaded, of the next k-tile
-  float of_columns_[kColumnSets][Tile::kHalves][kBlocks];
 };
 
 template <GemmTraits kTraits, WgmmaConfig kConfig, bool kScaled = kTraits.epilogue.has_block_scales()>

@@ -2,6 +2,10 @@
 
 // The ring of slots in shared memory by which warps of a producer bring the scales of blocks to the consumers.
 
+#include "batch.cuh"
+#include "block_scales.cuh"
+#include "ptx/element.hpp"
+#include "ptx/math.hpp"
 #include "ptx/mbarrier.hpp"
 #include "ptx/memory.hpp"
 #include "ptx/warp.hpp"
@@ -11,60 +15,106 @@
 
 namespace hotgemm {
 
+/// The scales of an item's product.
+template <GemmTraits kTraits, class Item>
+HOTGEMM_DEVICE BlockScales block_scales_of(const WgmmaArgs& args, const Item& item) {
+  if constexpr (!kTraits.batched) return {args, args.gemm};
+  const ExtraArgs& extras = static_cast<const WithExtras<WgmmaArgs>&>(args).extras;
+  GemmArgs gemm = args.gemm;
+  if constexpr (kTraits.counts_rows()) gemm.m = item.group.rows;
+  const EpilogueArgs& all = static_cast<const Fused<WgmmaArgs>&>(args).epilogue;
+  return {with_scales_of<kTraits>(all, extras, product_of(item)), extras, gemm};
+}
+
 /// Brings the factors of a tile's rows to the slots of shared memory: for each of its blocks of columns those of all
-/// rows. A lane has every kLanes-th row. It loads the scales of the next k-tile before it waits for a slot.
+/// rows. A lane has every kLanes-th row. The scales of kAhead k-tiles are on their way at once: a small tile is
+/// multiplied in less time than one of them takes. Rows and columns beyond the edges have none.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 class ScaleWriter {
   using Tile = TileScales<kTraits, kConfig>;
   static constexpr int kLanes = WgmmaConfig::kScaleWarps * kWarpSize;
   static constexpr int kRows = div_up(kConfig.block_m, kLanes);
 
- public:
-  template <class Item>
-  HOTGEMM_DEVICE ScaleWriter(const WgmmaArgs& args, const Item& item, int lane)
-      : scales_(block_scales_of<kTraits>(args, item)),
-        row_(item.m + lane),
-        columns_(item.n / Tile::kHalves / kScaleBlock),
-        blocks_of_half_(args.gemm.n / 2 / kScaleBlock),
-        lane_(lane) {}
+  struct Scales {
+    float of_rows[kRows];
+    float of_columns[Tile::kHalves][Tile::kBlocks];
+  };
+  static constexpr int kRegisters = kRows + Tile::kHalves * Tile::kBlocks;
+  static constexpr int kOthers = 32;  // addresses, and what the compiler computes ahead
 
-  /// Loads the scales of block `block` of k.
-  HOTGEMM_DEVICE void load(int block) {
+ public:
+  static constexpr int kAhead = min_of(max_of((kConfig.producer_registers(kTraits) - kOthers) / kRegisters, 1), 6);
+
+  /// Begins to load the scales of the item's first k-tiles.
+  template <class Item>
+  HOTGEMM_DEVICE ScaleWriter(const WgmmaArgs& args, const Item& item, int lane) : lane_(lane), blocks_(item.k_tiles) {
+    const BlockScales scales = block_scales_of<kTraits>(args, item);
+    const int row = item.m + lane, columns = item.n / Tile::kHalves / kScaleBlock;
+    rows_ = scales.address_of_row(row, item.first_k_tile);
+    rows_below_ = scales.last_row() - row;
+    columns_ = scales.address_of_columns(columns, item.first_k_tile);
+    columns_behind_ = scales.last_columns() - columns;
+    block_bytes_ = scales.row_block_bytes();
+    column_bytes_ = scales.column_bytes();
+    blocks_of_half_ = args.gemm.n / 2 / kScaleBlock;
 #pragma unroll
-    for (int i = 0; i < kRows; ++i) of_rows_[i] = scales_.of_row(row_ + i * kLanes, block);
-#pragma unroll
-    for (int half = 0; half < Tile::kHalves; ++half) {
-#pragma unroll
-      for (int j = 0; j < Tile::kBlocks; ++j)
-        of_columns_[half][j] = scales_.of_columns(half * blocks_of_half_ + columns_ + j, block);
-    }
+    for (int i = 0; i < kAhead; ++i) load(i);
   }
 
-  HOTGEMM_DEVICE void store(u32 slot) const {
+  /// Stores the factors of the next k-tile, whose number is `i` in its turn of kAhead.
+  HOTGEMM_DEVICE void store(int i, u32 slot) const {
+    const Scales& scales = scales_[i];
 #pragma unroll
-    for (int i = 0; i < kRows; ++i) {
-      const int row = lane_ + i * kLanes;
+    for (int j = 0; j < kRows; ++j) {
+      const int row = lane_ + j * kLanes;
       if (kConfig.block_m % kLanes != 0 && row >= kConfig.block_m) break;
 #pragma unroll
       for (int half = 0; half < Tile::kHalves; ++half) {
 #pragma unroll
-        for (int j = 0; j < Tile::kBlocks; ++j)
-          ptx::st_shared_f32(slot + Tile::place(half, j, row), ptx::mul_rn(of_rows_[i], of_columns_[half][j]));
+        for (int block = 0; block < Tile::kBlocks; ++block)
+          ptx::st_shared_f32(slot + Tile::place(half, block, row),
+                             ptx::mul_rn(scales.of_rows[j], scales.of_columns[half][block]));
       }
     }
   }
 
+  /// Begins to load the scales of the k-tile that comes kAhead after that one, if the item has it.
+  HOTGEMM_DEVICE void load(int i) {
+    Scales& scales = scales_[i];
+    const bool is_there = --blocks_ >= 0;
+#pragma unroll
+    for (int j = 0; j < kRows; ++j)
+      scales.of_rows[j] = number(rows_ + j * kLanes * sizeof(float), is_there && j * kLanes <= rows_below_);
+#pragma unroll
+    for (int half = 0; half < Tile::kHalves; ++half) {
+#pragma unroll
+      for (int block = 0; block < Tile::kBlocks; ++block) {
+        const int behind = half * blocks_of_half_ + block;
+        const u64 at = columns_ + static_cast<u64>(behind * column_bytes_);
+        scales.of_columns[half][block] = number(at, is_there && behind <= columns_behind_);
+      }
+    }
+    rows_ += static_cast<u64>(block_bytes_);
+    columns_ += sizeof(float);
+  }
+
  private:
-  BlockScales scales_;
-  int row_, columns_;   // this lane's first row, and the first block of columns of the tile
+  static HOTGEMM_DEVICE float number(u64 address, bool is_there) {
+    return ptx::float_of(ptx::ld_global_b32_if(address, is_there));
+  }
+
+  int lane_, blocks_;   // that are not loaded yet
+  u64 rows_, columns_;  // of the next block of k: the lane's first row, and the tile's first block of columns
+  int rows_below_;      // that the product has below the lane's first row
+  int columns_behind_;  // blocks of columns behind the tile's first
+  i64 block_bytes_;     // from a block of k to the next one, of rows
+  i64 column_bytes_;    // from a block of columns to the next one
   int blocks_of_half_;  // of a gated B
-  int lane_;
-  float of_rows_[kRows];
-  float of_columns_[Tile::kHalves][Tile::kBlocks];
+  Scales scales_[kAhead];
 };
 
 /// Each slot has two barriers. A phase of `filled` ends when all factors of a k-tile are there, a phase of `taken` when
-/// all readers have them. Without scales, or without a producer, there are no slots, and nothing is done.
+/// all readers have them. Without scales there are no slots, and nothing is done.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 class ScaleRing {
  public:
@@ -89,14 +139,18 @@ class ScaleRing {
       StageCursor<kSlots> slot;
       schedule.for_each_item([&](const typename Schedule::Item& item) {
         if (item.k_tiles == 0) return;
-        ScaleWriter<kTraits, kConfig> writer(args, item, thread);
-        writer.load(item.first_k_tile);
-        for (int tile = 1; tile <= item.k_tiles; ++tile, slot.advance()) {
-          hotgemm::await(taken(slot.stage), slot.parity ^ 1);
-          writer.store(address(slot.stage));
-          ptx::bar_warp_sync(~0u);  // all lanes have stored
-          if (thread % kWarpSize == 0) ptx::mbarrier_arrive(filled(slot.stage));
-          writer.load(item.first_k_tile + tile);
+        using Writer = ScaleWriter<kTraits, kConfig>;
+        Writer writer(args, item, thread);
+        for (int first = 0; first < item.k_tiles; first += Writer::kAhead) {
+#pragma unroll
+          for (int i = 0; i < Writer::kAhead; ++i, slot.advance()) {
+            if (first + i >= item.k_tiles) break;
+            hotgemm::await(taken(slot.stage), slot.parity ^ 1);
+            writer.store(i, address(slot.stage));
+            ptx::bar_warp_sync(~0u);  // all lanes have stored
+            if (thread % kWarpSize == 0) ptx::mbarrier_arrive(filled(slot.stage));
+            writer.load(i);
+          }
         }
       });
     }

@@ -297,16 +297,6 @@ WgmmaConfig with_stages(WgmmaConfig config, const GemmTraits& traits) {
   return config;
 }
 
-/// Adds `config`. Larger tiles are anchors also in clusters of two blocks that share the longer side.
-void append_anchor(WgmmaConfig config, const GemmTraits& traits, std::vector<WgmmaConfig>& anchors) {
-  config = with_stages(config, traits);
-  anchors.push_back(config);
-  (config.block_m > config.block_n ? config.cluster_n : config.cluster_m) = 2;
-  if (config.block_m * config.block_n >= 64 * 128 && is_legal(config, staged_traits(traits), hopper())) {
-    anchors.push_back(config);
-  }
-}
-
 /// True if lanes load the rows of transposed products.
 bool loads_rows_of_b(const GemmTraits& traits) { return WgmmaConfig{.transposed = true}.loads_rows(traits); }
 
@@ -332,6 +322,26 @@ bool is_in_menu(const WgmmaConfig& config, const GemmTraits& traits) {
     return std::ranges::any_of(lines, [&](const WgmmaTiles& tiles) { return has_tile(tiles, config); });
   };
   return is_in(lines_for(config)) || (!config.split_k && loads_rows_of_b(traits) && is_in(kLoadedTiles));
+}
+
+/// True if blocks have a producer: it brings scales of blocks, or they stay because they learn how many tiles there
+/// are.
+bool needs_producer(const GemmTraits& traits) { return traits.epilogue.has_block_scales() || traits.grouped; }
+
+/// Adds `config`, with a producer if it needs one and the menu has its tile so. Larger tiles are anchors also in
+/// clusters of two blocks that share the longer side.
+void append_anchor(WgmmaConfig config, const GemmTraits& traits, std::vector<WgmmaConfig>& anchors) {
+  if (config.one_tile && needs_producer(traits)) {
+    config.one_tile = false;
+    if (!is_in_menu(config, traits)) return;
+  }
+  config = with_stages(config, traits);
+  if (std::ranges::find(anchors, config) != anchors.end()) return;
+  anchors.push_back(config);
+  (config.block_m > config.block_n ? config.cluster_n : config.cluster_m) = 2;
+  if (config.block_m * config.block_n >= 64 * 128 && is_legal(config, staged_traits(traits), hopper())) {
+    anchors.push_back(config);
+  }
 }
 
 /// The tiles of the menu that are the next ones wider and narrower than that of `config` and legal for `traits`, and

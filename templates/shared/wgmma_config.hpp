@@ -163,12 +163,9 @@ struct WgmmaConfig {
   }
 
   // A producer has warps beside the one that copies. They bring the scales of blocks for a k-tile to a ring of slots:
-  // for each row of the tile and each block of columns a factor. One-tile blocks have no producer.
+  // for each row of the tile and each block of columns a factor. One-tile blocks have no producer, and take no scales.
   static constexpr int kScaleWarps = 2;
-  static constexpr int kMostScaleSlots = 2;
-  constexpr int scale_slots(const GemmTraits& t) const {
-    return t.epilogue.has_block_scales() && !one_tile ? kMostScaleSlots : 0;
-  }
+  constexpr int scale_slots(const GemmTraits& t) const { return t.epilogue.has_block_scales() ? 2 : 0; }
   constexpr int scale_slot_bytes(const GemmTraits& t) const {
     return block_m * halves(t) * touched_scales(t, block_n / halves(t)) * 4;
   }
@@ -238,7 +235,13 @@ struct WgmmaConfig {
   constexpr bool moves_registers() const { return !one_tile && consumers > 1 && loaders == 0; }
   /// True if two consumers need so many registers that the producer keeps only 24.
   constexpr bool has_wide_parts() const { return consumer_m() * consumer_n() > 64 * 352; }
-  constexpr int producer_registers() const { return consumers == 3 ? 32 : has_wide_parts() ? 24 : 40; }
+  /// The registers that each of two consumers of small parts leaves to a producer that brings scales of blocks.
+  constexpr int spare_registers(const GemmTraits& t) const {
+    return t.epilogue.has_block_scales() && consumers < 3 && accumulator_registers(t) <= 128 ? 16 : 0;
+  }
+  constexpr int producer_registers(const GemmTraits& t) const {
+    return (consumers == 3 ? 32 : has_wide_parts() ? 24 : 40) + 2 * spare_registers(t);
+  }
   constexpr int consumer_registers() const {
     if (moves_registers()) return consumers == 3 ? 160 : has_wide_parts() ? 240 : 232;
     return min_of(kMaxRegistersPerThread, kRegistersPerSm / (threads() * blocks_per_sm) / 8 * 8);
@@ -317,18 +320,16 @@ constexpr bool has_legal_operands(const WgmmaConfig& c, const GemmTraits& t) {
   if (c.split_k && c.moves_registers() && c.accumulator_registers(t) >= 128) return false;
   return c.can_load_rows(t.epilogue) && !t.pointers;
 }
-/// True if the scales of blocks cost few registers and instructions: those of two blocks beside each other, or of a
-/// transposed config one for each of few rows.
+/// True if a producer brings the scales of blocks, and they cost few registers and instructions: those of two blocks
+/// beside each other, or of a transposed config one for each of few rows.
 constexpr bool has_legal_scales(const WgmmaConfig& c, const GemmTraits& t) {
   if (!t.epilogue.has_block_scales()) return true;
-  return c.promote && (c.transposed ? c.instruction_n() <= 64 : c.scale_columns(t) <= 2);
+  return c.promote && !c.one_tile && (c.transposed ? c.instruction_n() <= 64 : c.scale_columns(t) <= 2);
 }
-/// The registers of the factors for an instruction, besides two that the bare product leaves unused; of one-tile blocks
-/// also those of scales on their way.
+/// The registers of the factors for an instruction, besides two that the bare product leaves unused.
 constexpr int scale_registers(const WgmmaConfig& c, const GemmTraits& t) {
   if (!t.epilogue.has_block_scales()) return 0;
-  const int factors = c.transposed ? c.instruction_n() / 4 : 2 * c.halves(t) * c.scale_columns(t);
-  return (c.one_tile ? 2 * factors : factors) - 2;
+  return (c.transposed ? c.instruction_n() / 4 : 2 * c.halves(t) * c.scale_columns(t)) - 2;
 }
 /// The registers for the operations of an epilogue, besides those of the bare product. Of matrices that come by way of
 /// the buffers of D, the last one stays there until its elements are used (MatrixPieces).
@@ -396,9 +397,8 @@ constexpr bool is_legal_cluster(const WgmmaConfig& c, const GemmTraits& t) {
 
 constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
   if (!arch.has_wgmma) return false;
-  if (!has_wgmma_types(t) || !has_legal_promotion(c, t) || !has_legal_gate(c, t) || !has_legal_scales(c, t))
-    return false;
-  if (!has_legal_operands(c, t)) return false;
+  if (!has_wgmma_types(t) || !has_legal_promotion(c, t) || !has_legal_operands(c, t)) return false;
+  if (!has_legal_gate(c, t) || !has_legal_scales(c, t)) return false;
   // Only blocks that stay learn how many tiles there are. Of groups the copy engine loads rows of A from any one on, if
   // k runs along them.
   if (t.grouped && (c.one_tile || c.split_k || c.loaders > 0)) return false;

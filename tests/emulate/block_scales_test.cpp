@@ -83,6 +83,7 @@ TEST(EmulatedBlockScales, ProductsAreExactInEveryFamily) {
       {150, 300, 200, {0, 77, 77, 80, 145}, {150, 0, 61}, {0, 128, 128, 190}},  // edges everywhere, columns of three
                                                                                 // blocks, an empty group
       {24, 400, 384, {0, 24}, {24, 30}, {0, 256, 384}},                         // whole tiles
+      {20, 130, 1100, {0, 8, 20}, {20, 3}, {0, 256, 1100}},                     // more blocks than are loaded ahead
       {5, 16, 40, {0, 1, 3}, {1, 5}, {0, 7, 30}},                               // less than a block
       {33, 50, 0, {0, 10, 33}, {10, 33}, {0, 0}},                               // no sum
   };

@@ -85,7 +85,7 @@ constexpr WgmmaConfig kBeside{.block_m = 64, .block_n = 96, .block_k = 64, .cons
 constexpr WgmmaConfig kPromoted{.block_m = 128, .block_n = 32, .block_k = 128, .consumers = 1, .stages = 2, .promote = true};
 constexpr WgmmaConfig kPromotedWide{.block_m = 64, .block_n = 192, .block_k = 128, .consumers = 1, .stages = 2, .promote = true};
 constexpr WgmmaConfig kPromotedPair{.block_m = 128, .block_n = 32, .block_k = 128, .consumers = 2, .stages = 2, .promote = true};
-constexpr WgmmaConfig kPromotedOneTile{.block_m = 128, .block_n = 48, .block_k = 128, .consumers = 1, .one_tile = true, .stages = 2, .promote = true};
+constexpr WgmmaConfig kPromotedThree{.block_m = 192, .block_n = 48, .block_k = 128, .consumers = 3, .stages = 2, .promote = true};
 constexpr WgmmaConfig kPromotedTransposed{.block_m = 24, .block_n = 192, .block_k = 128, .consumers = 1, .stages = 2, .transposed = true, .promote = true};
 constexpr WgmmaConfig kOfBytes{.block_m = 64, .block_n = 24, .block_k = 128, .consumers = 1, .stages = 2};
 constexpr WgmmaConfig kOfWords{.block_m = 64, .block_n = 24, .block_k = 32, .consumers = 1, .stages = 2};
@@ -159,7 +159,7 @@ const GemmKernel kKernels[] = {
     kernel<kScaledGroups, kPromotedWide>(),
     kernel<kScaledMasked, kPromotedPair>(),
     kernel<kScaledHalves, kPromoted>(),
-    kernel<kScaled, kPromotedOneTile>(),
+    kernel<kScaled, kPromotedThree>(),
     kernel<kScaled, kPromotedTransposed>(),
     kernel<kGroups, kWidePart>(),
     kernel<kGroups, kCooperative>(),

@@ -622,13 +622,19 @@ MUTANTS = {
         "wgmma.cuh",
         "        add_k_tile(accumulators, part, promotion, products, cursor);\n        products.meet();\n        give_back(cursor, tile);\n",
         "        give_back(cursor, tile);\n        add_k_tile(accumulators, part, promotion, products, cursor);\n        products.meet();\n"),
-    "wgmma_loaded_scales_of_the_first_block_of_k": ("wgmma_promotion.cuh", "    ++block_;\n", ""),
-    "wgmma_staged_scales_of_the_first_block_of_k": (
-        "wgmma_scale_ring.cuh", "writer.load(item.first_k_tile + tile);", "writer.load(item.first_k_tile + 0 * tile);"),
+    "wgmma_scales_of_rows_of_the_first_block_of_k": (
+        "wgmma_scale_ring.cuh", "    rows_ += static_cast<u64>(block_bytes_);\n", ""),
+    "wgmma_scales_of_columns_of_the_first_block_of_k": ("wgmma_scale_ring.cuh", "    columns_ += sizeof(float);\n", ""),
+    "wgmma_scales_of_the_first_k_tile_of_a_turn": ("wgmma_scale_ring.cuh", "= scales_[i];\n#pragma unroll\n    for (int j = 0; j < kRows; ++j) {", "= scales_[0 * i];\n#pragma unroll\n    for (int j = 0; j < kRows; ++j) {"),
+    "wgmma_scales_not_loaded_again": ("wgmma_scale_ring.cuh", "            writer.load(i);\n", ""),
+    "wgmma_scales_read_behind_the_last_block_of_k": (
+        "wgmma_scale_ring.cuh", "const bool is_there = --blocks_ >= 0;", "const bool is_there = --blocks_ >= -1000;"),
+    "wgmma_scales_of_columns_read_behind_the_last": (
+        "wgmma_scale_ring.cuh", "is_there && behind <= columns_behind_", "is_there"),
     "wgmma_slot_filled_before_it_is_taken": (
-        "wgmma_scale_ring.cuh", "          hotgemm::await(taken(slot.stage), slot.parity ^ 1);\n", ""),
+        "wgmma_scale_ring.cuh", "            hotgemm::await(taken(slot.stage), slot.parity ^ 1);\n", ""),
     "wgmma_slot_filled_by_the_first_lane": (
-        "wgmma_scale_ring.cuh", "          ptx::bar_warp_sync(~0u);  // all lanes have stored\n", ""),
+        "wgmma_scale_ring.cuh", "            ptx::bar_warp_sync(~0u);  // all lanes have stored\n", ""),
     "wgmma_factors_read_before_they_are_there": ("wgmma.cuh", "      if (i == 0) scales().await(cursor);\n", ""),
     "wgmma_slot_given_back_before_the_last_instruction": (
         "wgmma.cuh", "if (i == kInstructions - 1) scales().release", "if (i == 0) scales().release"),
@@ -636,10 +642,11 @@ MUTANTS = {
         "wgmma_scale_ring.cuh", "      ptx::bar_warp_sync(~0u);  // all lanes have their factors\n", ""),
     "wgmma_passed_slot_not_given_back": ("wgmma.cuh", "      scales().release(cursor, thread_);\n    }\n", "    }\n"),
     "wgmma_scales_of_the_gate_for_both_halves": (
-        "wgmma_scale_ring.cuh", "scales_.of_columns(half * blocks_of_half_ + columns_ + j", "scales_.of_columns(columns_ + j"),
+        "wgmma_scale_ring.cuh", "half * blocks_of_half_ + block;", "block;"),
     "wgmma_factors_of_the_gate_for_both_halves": (
         "wgmma_promotion.cuh", "((half * kBlocks + block) * kConfig.block_m + row)", "(block * kConfig.block_m + row)"),
-    "wgmma_block_scales_read_beyond_the_rows": ("block_scales.cuh", "min_of(row, last_row_)", "row"),
+    "wgmma_block_scales_read_beyond_the_rows": (
+        "wgmma_scale_ring.cuh", "is_there && j * kLanes <= rows_below_", "is_there"),
     "wgmma_scales_of_the_first_block_of_columns": (
         "wgmma_promotion.cuh", "last = factors_[half][kBlocks - 1][row]", "last = first"),
     "wgmma_scales_of_the_upper_rows": (

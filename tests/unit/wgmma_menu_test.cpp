@@ -160,7 +160,7 @@ TEST(WgmmaMenu, ScalesOfBlocksLeaveTheTilesThatTouchTwoBlocksOfColumns) {
   const WgmmaConfig wide{.block_m = 128, .block_n = 176, .block_k = 128, .promote = true};
   EXPECT_TRUE(is_legal(wide, bare, arch_limits("sm_90a")));
   EXPECT_FALSE(is_legal(wide, scaled, arch_limits("sm_90a"))) << "a part of it may touch three blocks";
-  EXPECT_GE(wgmma_menu(scaled).size(), wgmma_menu(bare).size() / 2);
+  EXPECT_GE(wgmma_menu(scaled).size(), wgmma_menu(bare).size() / 3);
   GemmTraits gated = scaled;
   gated.epilogue.gate = Gate::halves;
   EXPECT_TRUE(is_legal(WgmmaConfig{.block_m = 256, .block_n = 128, .block_k = 128, .promote = true}, gated,
@@ -196,6 +196,26 @@ TEST(WgmmaMenu, HoldsEveryAnchor) {
       ASSERT_NE(std::ranges::find(menu, anchor), menu.end()) << to_string(KernelConfig(anchor));
     }
   });
+}
+
+/// One-tile blocks are illegal for these: their tiles would be missing among small anchors.
+TEST(WgmmaMenu, AnchorsOfGroupsAndOfScalesOfBlocksHaveProducers) {
+  GemmTraits scaled{.element = DType::e4m3, .element_d = DType::bf16, .op_b = Op::t, .vec_a = 16, .vec_b = 16};
+  scaled.epilogue = {.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128};
+  GemmTraits groups{.op_a = Op::n, .op_b = Op::t};
+  groups.batched = groups.grouped = true;
+  for (const GemmTraits& traits : {scaled, groups}) {
+    const std::vector<WgmmaConfig> anchors = wgmma_anchors(traits), menu = wgmma_menu(traits);
+    std::set<std::pair<int, int>> tiles;
+    for (const WgmmaConfig& anchor : anchors) {
+      EXPECT_EQ(std::ranges::count(anchors, anchor), 1) << to_string(KernelConfig(anchor));
+      if (!is_legal(anchor, traits, arch_limits("sm_90a"))) continue;
+      EXPECT_NE(std::ranges::find(menu, anchor), menu.end()) << to_string(KernelConfig(anchor));
+      tiles.emplace(anchor.block_m, anchor.block_n);
+    }
+    for (const auto& tile : {std::pair(64, 32), {64, 64}, {64, 128}, {128, 64}, {128, 128}})
+      EXPECT_TRUE(tiles.contains(tile)) << tile.first << " x " << tile.second;
+  }
 }
 
 /// The one respect in which `variant` differs from `config` apart from stages; "" if there are none or several.

@@ -11,12 +11,13 @@ constexpr Epilogue kInterleaved{.scale_a = Scaling::block_1x128, .scale_b = Scal
 
 constexpr MmaConfig kHalfBlocks{.block_m = 32, .block_n = 64, .block_k = 64, .warps_m = 1, .warps_n = 2, .stages = 2, .fragment_buffers = 2, .store = kDirectStore};  // two k-tiles of a block
 constexpr WgmmaConfig kWide{.block_m = 128, .block_n = 192, .block_k = 128, .consumers = 2, .stages = 2, .promote = true};  // parts over two blocks of columns
-constexpr WgmmaConfig kTall{.block_m = 128, .block_n = 48, .block_k = 128, .consumers = 1, .one_tile = true, .stages = 2, .split_k = true, .promote = true};  // two instructions
+constexpr WgmmaConfig kTall{.block_m = 128, .block_n = 48, .block_k = 128, .consumers = 1, .stages = 2, .split_k = true, .promote = true};  // two instructions
 constexpr WgmmaConfig kTransposed{.block_m = 24, .block_n = 128, .block_k = 128, .consumers = 1, .stages = 2, .transposed = true, .promote = true};
-constexpr WgmmaConfig kTransposedTile{.block_m = 24, .block_n = 128, .block_k = 128, .consumers = 1, .one_tile = true, .stages = 2, .transposed = true, .promote = true};
+constexpr WgmmaConfig kTransposedParts{.block_m = 24, .block_n = 128, .block_k = 128, .consumers = 2, .split_n = true, .stages = 2, .transposed = true, .promote = true};
 constexpr WgmmaConfig kTurns{.block_m = 64, .block_n = 32, .block_k = 128, .consumers = 2, .ping_pong = true, .stages = 3, .promote = true};
 constexpr WgmmaConfig kBesideEachOther{.block_m = 64, .block_n = 192, .block_k = 128, .consumers = 2, .split_n = true, .stages = 3, .cluster_m = 2, .promote = true};
-constexpr WgmmaConfig kTileOfPair{.block_m = 64, .block_n = 8, .block_k = 128, .consumers = 1, .one_tile = true, .stages = 2, .cluster_n = 2, .promote = true};
+constexpr WgmmaConfig kPair{.block_m = 64, .block_n = 8, .block_k = 128, .consumers = 1, .stages = 2, .cluster_n = 2, .promote = true};
+constexpr WgmmaConfig kThree{.block_m = 192, .block_n = 16, .block_k = 128, .consumers = 3, .stages = 2, .promote = true};  // the scales of one k-tile on their way
 // clang-format on
 
 constexpr KernelTypes kToBf16{DType::e4m3, DType::f32, DType::e4m3, DType::bf16};
@@ -44,9 +45,10 @@ const std::vector<GemmKernel>& block_scaled_kernels() {
       kernel<kOne, kWide, false, kInterleaved>(),
       kernel<kOne, kTall, true>(),
       kernel<kOne, kTransposed, false, kChain>(),
-      kernel<kBatch, kTransposedTile, false>(),
+      kernel<kBatch, kTransposedParts, false>(),
       kernel<kBatch, kTurns, true>(),
-      kernel<kOne, kTileOfPair, false>(),                   // consumers load the scales themselves
+      kernel<kOne, kPair, false>(),
+      kernel<kOne, kThree, false>(),
       kernel<kOne, kBesideEachOther, false, kHalfGates>(),  // parts that begin in other blocks
   };
   return all;
