@@ -29,8 +29,9 @@ namespace {
 constexpr std::size_t kNeighbours = 8;
 /// The distance of the farthest record that counts: a factor of four in one size. For single products of 16 bits on
 /// Hopper, to which the model is fitted, it is a factor of 1.23: 66 drawn ones took 2.5 % longer by records up to 2.0
-/// away than by the model alone (docs/notebook/search.md, 21).
-constexpr double kFarthest = 2.0, kFarthestIfFitted = 0.3;
+/// away than by the model alone (docs/notebook/search.md, 21). Single products of other types have few records: of 18
+/// of FP8 two took one that was farther away than a factor of 2.8, and one of them took 20.7 µs instead of 15.5.
+constexpr double kFarthest = 2.0, kFarthestOfOne = 1.5, kFarthestIfFitted = 0.3;
 /// Below this time the start of a kernel is a part of it that counts, and power seldom binds.
 constexpr double kShortUs = 60;
 /// The most by which a near record's pick may decline, relative to the best anchor, from its own problem to another. Of
@@ -134,8 +135,8 @@ bool holds_for(const TuningRecord& record, const Workload& problem, double probl
 
 double farthest_for(const Workload& problem, const DeviceInfo& device) {
   const bool has_16_bits = size_bytes(multiplied_type(problem.types.a, problem.types.compute)) == 2;
-  const bool is_fitted = is_one_product(problem) && has_16_bits && arch_limits(device.arch).sm == 90;
-  return is_fitted ? kFarthestIfFitted : kFarthest;
+  if (!is_one_product(problem) || arch_limits(device.arch).sm != 90) return kFarthest;
+  return has_16_bits ? kFarthestIfFitted : kFarthestOfOne;
 }
 
 /// The records nearest to `problem` and at most `farthest` away, those of its 16-bit sibling among them, nearest first.

@@ -282,6 +282,7 @@ TEST(Choice, FartherRecordsCountWhereTheModelIsNotFitted) {
   };
   const char* eight_bits = "wgmma_m128_n256_k128_c2_sn0_pp0_o0_s4_cm1_cn1_b1";
   EXPECT_EQ(origin(kArch, "4096 4096 4096 nt s8", "4096 4096 2048 nt s8", eight_bits), Origin::nearest);
+  EXPECT_EQ(origin(kArch, "4096 4096 4096 nt s8", "4096 4096 1280 nt s8", eight_bits), Origin::estimated);
   const char* mma = "mma_m128_n128_k32_wm2_wn4_s4_x1_f2_e1_b1";
   EXPECT_EQ(origin("sm_80", "4096 4096 512 nt f16", "4096 2048 512 nt f16", mma), Origin::nearest);
 }
