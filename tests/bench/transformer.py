@@ -87,22 +87,29 @@ def error(gradients, exact):
     return max(((g - e).norm() / e.norm()).item() for g, e in zip(gradients, exact) if e.norm() > 0)
 
 
-def list_products():
+def cases(only):
+    """Makes the cases whose name contains `only`."""
+    for values in CASES:
+        case = Case(*values)
+        if only in case.name:
+            yield case
+
+
+def list_products(only):
     import hotgemm.torch as ht
 
     with ht.enable(addmm=True, prepare=False):
-        for case in CASES:
-            Case(*case).step()
+        for case in cases(only):
+            case.step()
     print(ht.report().shapes(), end="")
 
 
-def compare(when, addmm):
+def compare(when, addmm, only):
     import hotgemm.torch as ht
 
     print("| case | PyTorch, ms | hotgemm, ms | speed-up, 95 % interval | served of eligible | error of gradients, PyTorch | hotgemm |")
     print("|---|---:|---:|---|---|---:|---:|")
-    for values in CASES:
-        case = Case(*values)
+    for case in cases(only):
         steps = steps_of(case.step)
 
         def enabled():
@@ -135,9 +142,8 @@ def compare(when, addmm):
               flush=True)
 
 
-def alone():
-    for values in CASES:
-        case = Case(*values)
+def alone(only):
+    for case in cases(only):
         steps = steps_of(case.step)
         time.sleep(1.5)  # a library may load kernels meanwhile
         case.step()
@@ -151,13 +157,14 @@ def main():
     parser.add_argument("--alone", action="store_true", help="time the steps as they are, without hotgemm.torch")
     parser.add_argument("--addmm", action="store_true", help="as of hotgemm.torch.enable()")
     parser.add_argument("--when", default="faster", help="as of hotgemm.torch.enable()")
+    parser.add_argument("--only", default="", metavar="TEXT", help='cases whose name contains TEXT, such as "512 tokens"')
     arguments = parser.parse_args()
     if arguments.list:
-        list_products()
+        list_products(arguments.only)
     elif arguments.alone:
-        alone()
+        alone(arguments.only)
     else:
-        compare(arguments.when, arguments.addmm)
+        compare(arguments.when, arguments.addmm, arguments.only)
 
 
 if __name__ == "__main__":
