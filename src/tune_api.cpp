@@ -1,5 +1,6 @@
 #include "base/callback_guard.hpp"
 #include "config/traits.hpp"
+#include "config/group_sizes.hpp"
 #include "config/work.hpp"
 #include "context_impl.hpp"
 #include "runtime/validate.hpp"
@@ -16,7 +17,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-double tflops_of(const Workload& p, double us) { return us > 0 ? flops(p) / us * 1e-6 : 0; }
+double tflops_of(const Workload& p, double us) { return us > 0 ? timed_flops(p) / us * 1e-6 : 0; }
 
 void fill_from_record(const TuningRecord& record, TuneResult& result) {
   result.config = to_string(record.config);

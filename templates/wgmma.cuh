@@ -94,8 +94,7 @@ class WgmmaGemm {
         warp == 0 ? produce() : scales().produce(args_, schedule_, thread_ - kWarpSize);
       }
     } else {
-      if constexpr (kConfig.moves_registers())
-        ptx::setmaxnreg_inc<kConfig.consumer_registers() - kConfig.spare_registers(kTraits)>();
+      if constexpr (kConfig.moves_registers()) ptx::setmaxnreg_inc<kConfig.consumer_registers(kTraits)>();
       consume(warpgroup - kConfig.producers());
     }
     Sink::drain();  // by all threads

@@ -3,9 +3,9 @@
 // How family `wgmma` adds the sums of a k-tile, of which the tensor cores keep few bits, to its accumulators.
 
 #include "ptx/math.hpp"
+#include "ptx/memory.hpp"
 #include "shared/fragment.hpp"
 #include "shared/wgmma_config.hpp"
-#include "wgmma_schedule.cuh"
 
 namespace hotgemm {
 
@@ -39,9 +39,8 @@ struct TileScales {
 };
 
 /// Multiplies the sums of a k-tile by the factors of its blocks, which a producer brings (ScaleRing). A lane has kRows
-/// rows in each of the kPieces instructions of a part, and kBlocks blocks of columns in each half of it. Of a
-/// transposed config, the 64 rows of an instruction are columns of D, which lie in one block, and all instructions have
-/// the same rows of D.
+/// rows in each instruction of a part, and kBlocks blocks of columns in each half of it. Of a transposed config, the 64
+/// rows of an instruction are columns of D, which lie in one block, and all instructions have the same rows of D.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 class ScaledPromotion {
   using Tile = TileScales<kTraits, kConfig>;

@@ -12,6 +12,7 @@
 #include "wgmma_await.cuh"
 #include "wgmma_cursor.cuh"
 #include "wgmma_promotion.cuh"
+#include "wgmma_schedule.cuh"
 
 namespace hotgemm {
 
@@ -28,7 +29,7 @@ HOTGEMM_DEVICE BlockScales block_scales_of(const WgmmaArgs& args, const Item& it
 
 /// Brings the factors of a tile's rows to the slots of shared memory: for each of its blocks of columns those of all
 /// rows. A lane has every kLanes-th row. The scales of kAhead k-tiles are on their way at once: a small tile is
-/// multiplied in less time than one of them takes. Rows and columns beyond the edges have none.
+/// multiplied in less time than a load takes. Rows and columns beyond the edges have factors of 0.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 class ScaleWriter {
   using Tile = TileScales<kTraits, kConfig>;
@@ -39,11 +40,12 @@ class ScaleWriter {
     float of_rows[kRows];
     float of_columns[Tile::kHalves][Tile::kBlocks];
   };
-  static constexpr int kRegisters = kRows + Tile::kHalves * Tile::kBlocks;
+  static constexpr int kRegisters = kRows + Tile::kHalves * Tile::kBlocks;  // of the scales of a k-tile
   static constexpr int kOthers = 32;  // addresses, and what the compiler computes ahead
+  static constexpr int kMost = 6;     // as many loads as there are take less time than the products of the least tile
 
  public:
-  static constexpr int kAhead = min_of(max_of((kConfig.producer_registers(kTraits) - kOthers) / kRegisters, 1), 6);
+  static constexpr int kAhead = clamp((kConfig.producer_registers(kTraits) - kOthers) / kRegisters, 1, kMost);
 
   /// Begins to load the scales of the item's first k-tiles.
   template <class Item>
@@ -61,7 +63,7 @@ class ScaleWriter {
     for (int i = 0; i < kAhead; ++i) load(i);
   }
 
-  /// Stores the factors of the next k-tile, whose number is `i` in its turn of kAhead.
+  /// Stores the factors of the next k-tile, whose scales are in scales_[i].
   HOTGEMM_DEVICE void store(int i, u32 slot) const {
     const Scales& scales = scales_[i];
 #pragma unroll
@@ -78,7 +80,7 @@ class ScaleWriter {
     }
   }
 
-  /// Begins to load the scales of the k-tile that comes kAhead after that one, if the item has it.
+  /// Begins to load the scales of the next k-tile into scales_[i], if the item has one more.
   HOTGEMM_DEVICE void load(int i) {
     Scales& scales = scales_[i];
     const bool is_there = --blocks_ >= 0;

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <mutex>
+#include <set>
 #include <string>
 
 namespace hotgemm {
@@ -27,6 +29,11 @@ std::string variable(const char* name) {
 
 bool is_usable_path(const char* name, const std::string& value) {
   if (!value.empty() && value.front() == '/') return true;
+  // A program opens several caches. It is told once.
+  static auto& mutex = *new std::mutex;  // threads may outlive main
+  static auto& told = *new std::set<std::string>;
+  const std::scoped_lock lock(mutex);
+  if (!told.insert(name + value).second) return false;
   log(LogLevel::warn, std::string(name) + ": ignored '" + value + "', which is not an absolute path");
   return false;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace hotgemm {
 namespace {
@@ -43,11 +44,22 @@ std::vector<std::int64_t> group_sizes(const Problem& problem, GroupShares shares
 double tiles_of_skewed_groups(const Problem& problem, int tile_rows) {
   constexpr double kEuler = 0.5772;
   const auto groups = static_cast<double>(problem.groups);
-  const double largest = static_cast<double>(problem.m) / (std::log(groups) + kEuler + 0.5 / groups);
+  const double weights = std::log(groups) + kEuler + 0.5 / groups - 1 / (12 * groups * groups);  // 1 + 1/2 + 1/3 …
+  const double largest = static_cast<double>(problem.m) / weights;
   // Group i has largest / i rows. Of groups with less than one row some have one, and the others none.
   double tiles = largest >= groups ? groups : largest * (1 + std::log(groups / std::max(largest, 1.0)));
   for (int i = 1; i <= groups && largest / i > tile_rows; ++i) tiles += std::ceil(largest / i / tile_rows) - 1;
   return std::max(tiles, 1.0);
+}
+
+double timed_flops(const Problem& problem) {
+  if (problem.group_kind != GroupKind::masked_rows) return flops(problem);  // shares of one product
+  const auto rows = [&](GroupShares shares) {
+    const std::vector<std::int64_t> sizes = group_sizes(problem, shares);
+    return static_cast<double>(std::reduce(sizes.begin(), sizes.end()));
+  };
+  const double uniform = rows(GroupShares::uniform);
+  return uniform > 0 ? flops(problem) * (1 + rows(GroupShares::skewed) / uniform) / 2 : 0;
 }
 
 std::vector<std::int32_t> group_numbers(const Problem& problem, GroupShares shares) {

@@ -28,7 +28,7 @@ std::optional<LiveRegisters> live_registers(const Config& c, const GemmTraits& t
     if constexpr (requires { c.fragment_registers(traits); }) live.fragments = c.fragment_registers(traits);
     if constexpr (requires { c.staging_registers(traits); }) live.staging = c.staging_registers(traits);
     live.budget = register_budget(arch.registers_per_sm, c.threads(), c.blocks_per_sm);
-    if constexpr (requires { c.consumer_registers(); }) live.budget = c.consumer_registers();
+    if constexpr (requires { c.consumer_registers(traits); }) live.budget = c.consumer_registers(traits);
     return live;
   } else {
     static_assert(

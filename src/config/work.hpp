@@ -18,9 +18,8 @@ constexpr bool is_one_product(const Problem& p) {
 /// True if there is nothing to measure: no D, or no products. Sizes need not be valid.
 constexpr bool has_nothing_to_measure(const Problem& p) { return p.m <= 0 || p.n <= 0 || p.k <= 0 || p.batch <= 0; }
 
-/// `problem` with uniform groups as a batch: each of its products has the rows, or the k, of a group. What is measured
-/// has uniform groups; they have all but the remainder of the division, and masked ones are full. A problem without
-/// groups is returned as it is.
+/// `problem` with uniform groups as a batch: each of its products has the rows, or the k, of a group. They have all but
+/// the remainder of the division, and masked ones are full. A problem without groups is returned as it is.
 template <class AnyProblem>
 constexpr AnyProblem with_uniform_groups(AnyProblem problem) {
   if (problem.groups == 0) return problem;

@@ -282,12 +282,13 @@ OperandPool::OperandPool(const Driver& driver, const Workload& p, std::int64_t l
     for (OperandSet& set : sets_) fill_pointers(driver, p, set, stream);
   }
   if (p.groups == 0) return;
+  timed_sets_ = sets_;
   for (const OperandSet& set : sets_) {
     OperandSet skewed = set;
     skewed.group_numbers += static_cast<CUdeviceptr>(numbers_of_groups(p)) * sizeof(std::int32_t);
     fill_numbers(driver, set, group_numbers(p, GroupShares::uniform), stream);
     fill_numbers(driver, skewed, group_numbers(p, GroupShares::skewed), stream);
-    timed_sets_.insert(timed_sets_.end(), {set, skewed});
+    timed_sets_.push_back(skewed);
   }
 }
 

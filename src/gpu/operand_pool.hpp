@@ -33,8 +33,8 @@ class OperandPool {
 
   /// Groups are uniform, masked ones full.
   const std::vector<OperandSet>& sets() const { return sets_; }
-  /// What candidates are timed on. Of groups these are all sets twice, in turns with uniform and with skewed groups: a
-  /// pick must serve both, since only the GPU knows the sizes.
+  /// What candidates are timed on. Of groups these are all sets twice, first with uniform and then with skewed groups:
+  /// a pick must serve both, since only the GPU knows the sizes.
   const std::vector<OperandSet>& timed_sets() const { return timed_sets_.empty() ? sets_ : timed_sets_; }
   /// Start and length of the whole memory, guards included; both are multiples of 256.
   CUdeviceptr begin() const { return slab_.get(); }

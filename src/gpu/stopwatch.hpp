@@ -56,6 +56,9 @@ struct RaceOptions {
   static constexpr std::size_t kSeveral = static_cast<std::size_t>(-1);
 };
 
+/// The least multiple of `sets` that is at least `launches`.
+constexpr int whole_rotations(int launches, int sets) { return (launches + sets - 1) / sets * sets; }
+
 /// A GPU that was idle starts at high clocks, and its power limit lowers them within tens of milliseconds. The faster
 /// of two kernels may change with the clocks (docs/notebook/search.md). Kernels short enough to be timed as graphs do
 /// not reach the power limit.

@@ -27,11 +27,14 @@ namespace hotgemm {
 namespace {
 
 constexpr std::size_t kNeighbours = 8;
-/// The distance of the farthest record that counts: a factor of four in one size. For single products of 16 bits on
-/// Hopper, to which the model is fitted, it is a factor of 1.23: 66 drawn ones took 2.5 % longer by records up to 2.0
-/// away than by the model alone (docs/notebook/search.md, 21). Single products of other types have few records: of 18
-/// of FP8 two took one that was farther away than a factor of 2.8, and one of them took 20.7 µs instead of 15.5.
-constexpr double kFarthest = 2.0, kFarthestOfOne = 1.5, kFarthestIfFitted = 0.3;
+/// The distance of the farthest record that counts: a factor of four in one size.
+constexpr double kFarthest = 2.0;
+/// The same for single products on Hopper: a factor of 2.8. Of 18 in FP8 two took a record that was farther away, and
+/// one of these ran in 20.7 µs instead of 15.5.
+constexpr double kFarthestOnHopper = 1.5;
+/// The same for those of 16 bits, to which the model is fitted: a factor of 1.23. 66 drawn ones took 2.5 % longer by
+/// records up to 2.0 away than by the model alone (docs/notebook/search.md, 21).
+constexpr double kFarthestIfFitted = 0.3;
 /// Below this time the start of a kernel is a part of it that counts, and power seldom binds.
 constexpr double kShortUs = 60;
 /// The most by which a near record's pick may decline, relative to the best anchor, from its own problem to another. Of
@@ -136,7 +139,7 @@ bool holds_for(const TuningRecord& record, const Workload& problem, double probl
 double farthest_for(const Workload& problem, const DeviceInfo& device) {
   const bool has_16_bits = size_bytes(multiplied_type(problem.types.a, problem.types.compute)) == 2;
   if (!is_one_product(problem) || arch_limits(device.arch).sm != 90) return kFarthest;
-  return has_16_bits ? kFarthestIfFitted : kFarthestOfOne;
+  return has_16_bits ? kFarthestIfFitted : kFarthestOnHopper;
 }
 
 /// The records nearest to `problem` and at most `farthest` away, those of its 16-bit sibling among them, nearest first.

@@ -299,7 +299,8 @@ double predict_skewed_us(const Workload& problem, int tile_m, const Predict& pre
     work.m = work.groups * rows;
     return predict(work);
   };
-  return std::lerp(predict_for(std::floor(groups)), predict_for(std::ceil(groups)), groups - std::floor(groups));
+  const double less = std::floor(groups), us = predict_for(less);
+  return groups == less ? us : std::lerp(us, predict_for(less + 1), groups - less);
 }
 
 /// default_launch for such a GPU.

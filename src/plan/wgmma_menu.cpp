@@ -1,169 +1,13 @@
 #include "plan/wgmma_menu.hpp"
 
+#include "plan/wgmma_tiles.hpp"
+
 #include <algorithm>
 #include <span>
 #include <tuple>
 
 namespace hotgemm {
 namespace {
-
-enum class Schedule { cooperative, split_n, ping_pong, one_tile, one_tile_split_n };
-
-/// Tiles of which one side, that of the 64 rows of an instruction, has `tall` elements, and the other side `first` to
-/// `last`, in steps of `step`. The tall side runs along m, or along n if the tiles are transposed. The schedules mean
-/// the sides in the same way: `split_n` divides the other side among the consumers.
-struct WgmmaTiles {
-  Schedule schedule;
-  int consumers;
-  int tall;
-  int first, last, step;
-  bool transposed = false;
-};
-
-/// Tiles whose blocks share an SM, or in clusters an operand.
-struct WgmmaSharingTiles : WgmmaTiles {
-  int block_k;  ///< for elements of 16 bits
-  int blocks_per_sm;
-  int cluster_m, cluster_n;
-  bool split_k;
-};
-
-// clang-format off
-/// The tile menu of family wgmma. To try a tile, add a line, or widen the range of one.
-constexpr WgmmaTiles kWgmmaTiles[] = {
-    // One producer warpgroup; the consumers divide the rows of a tile.
-    {Schedule::cooperative,      1,  64,   8,   8,  8},
-    {Schedule::cooperative,      1,  64,  16, 256, 16},
-    {Schedule::cooperative,      1, 128,   8,   8,  8},
-    {Schedule::cooperative,      1, 128,  16,  96, 16},
-    {Schedule::cooperative,      2, 128,  16, 256, 16},
-    {Schedule::cooperative,      2, 256,  16,  48, 16},
-    {Schedule::cooperative,      2, 256,  64, 208, 16},
-    {Schedule::cooperative,      3, 192,  64, 192, 16},
-    // The consumers divide the columns instead: for tiles with an odd number of 64 rows, and for tiles wider than an
-    // instruction.
-    {Schedule::split_n,          2,  64,  64, 320, 32},
-    {Schedule::split_n,          2, 128, 256, 320, 32},
-    {Schedule::split_n,          2, 192,  96, 208, 16},
-    {Schedule::split_n,          2, 256, 128, 192, 32},
-    {Schedule::split_n,          2, 320,  64, 160, 32},
-    {Schedule::split_n,          3,  64, 192, 288, 48},
-    {Schedule::split_n,          3, 128, 192, 240, 48},
-    // Each consumer has its own tile: its epilogue runs during the products of the other.
-    {Schedule::ping_pong,        2,  64,  64, 256, 16},
-    {Schedule::ping_pong,        2, 128,  64, 208,  8},
-    {Schedule::ping_pong,        2, 192,  64, 128, 32},
-    {Schedule::ping_pong,        2, 256,  64,  96, 32},
-    // No producer: several small blocks on an SM hide each other's waits.
-    {Schedule::one_tile,         1,  64,   8,   8,  8},
-    {Schedule::one_tile,         1,  64,  16, 128, 16},
-    {Schedule::one_tile,         1, 128,   8,   8,  8},
-    {Schedule::one_tile,         1, 128,  16,  64, 16},
-    {Schedule::one_tile,         2, 128,  16, 128, 16},
-    {Schedule::one_tile,         2, 128, 160, 256, 32},
-    {Schedule::one_tile,         2, 256,  64, 128, 32},
-    {Schedule::one_tile,         3, 192,  64, 192, 32},
-    {Schedule::one_tile_split_n, 2,  64,  64, 256, 32},
-    {Schedule::one_tile_split_n, 2, 192,  64, 192, 64},
-};
-
-/// Transposed tiles, for problems whose m wastes much of the last 64 rows: a tile has any multiple of eight as its rows.
-constexpr WgmmaTiles kTransposedTiles[] = {
-    {Schedule::cooperative,      1,  64,   8,  72,  8, true},
-    {Schedule::cooperative,      1,  64,  80, 128, 16, true},
-    {Schedule::cooperative,      2, 128,  16, 208, 16, true},
-    {Schedule::cooperative,      2, 256,  32, 128, 32, true},
-    {Schedule::ping_pong,        2, 128,  72, 208,  8, true},
-    {Schedule::one_tile,         1,  64,   8,  72,  8, true},
-    {Schedule::one_tile,         1,  64,  80, 128, 16, true},
-    {Schedule::one_tile,         2, 128,  16, 128, 16, true},
-};
-
-/// Wide transposed tiles. Lanes load the rows of B for them, which no plain tile can do.
-constexpr WgmmaTiles kLoadedTiles[] = {
-    {Schedule::cooperative,      1,  64, 144, 256, 16, true},
-    {Schedule::cooperative,      2, 128, 224, 256, 16, true},
-    {Schedule::cooperative,      2, 256, 160, 160, 32, true},
-    {Schedule::cooperative,      3, 192,  64, 192, 16, true},
-    {Schedule::ping_pong,        2,  64,  64, 256, 16, true},
-};
-
-/// Tiles whose blocks divide k: for few tiles and long sums.
-constexpr WgmmaTiles kSplitTiles[] = {
-    {Schedule::one_tile,         1,  64,  16, 128, 16},
-    {Schedule::one_tile,         2, 128,  32, 128, 32},
-    {Schedule::one_tile_split_n, 2,  64,  64, 128, 32},
-    {Schedule::cooperative,      1,  64,  64, 256, 32},
-    {Schedule::cooperative,      2, 128,  64, 256, 16},
-    {Schedule::cooperative,      2, 256,  64, 128, 16},
-    {Schedule::cooperative,      3, 192,  64, 192, 32},
-};
-
-/// Tiles for operands that threads load. Threads load 24 KB of a k-tile in about the time that its products take; larger
-/// tiles do not fit their registers.
-constexpr WgmmaTiles kThreadTiles[] = {
-    {Schedule::cooperative,      1,  64,  16,  32, 16},
-    {Schedule::cooperative,      1,  64,  64, 128, 32},
-    {Schedule::cooperative,      2, 128,  16,  32, 16},
-    {Schedule::cooperative,      2, 128,  64,  96, 32},
-    {Schedule::split_n,          2,  64, 128, 128, 64},
-    {Schedule::cooperative,      1,  64,   8,  64,  8, true},
-    {Schedule::cooperative,      2, 128,  16,  64, 16, true},
-};
-
-/// Column counts for which every layout can use a wide swizzle.
-constexpr WgmmaTiles kWgmmaAnchors[] = {
-    {Schedule::one_tile,         1,  64,  16,  16, 16},
-    {Schedule::one_tile,         1,  64,  32,  64, 32},
-    {Schedule::one_tile,         2, 128,  64, 128, 16},
-    {Schedule::one_tile_split_n, 2,  64,  64, 128, 64},
-    {Schedule::cooperative,      1,  64,  16,  32, 16},
-    {Schedule::cooperative,      1,  64,  64, 256, 64},
-    {Schedule::cooperative,      2, 128,  64, 256, 32},
-    {Schedule::cooperative,      2, 256,  64, 128, 64},
-    {Schedule::cooperative,      2, 256, 192, 192, 64},
-    {Schedule::cooperative,      3, 192,  96, 160, 64},
-    {Schedule::split_n,          2, 192, 128, 192, 64},
-    {Schedule::ping_pong,        2,  64, 128, 256, 64},
-    {Schedule::ping_pong,        2, 128,  64, 192, 64},
-    {Schedule::cooperative,      1,  64,   8,  40,  8, true},
-    {Schedule::cooperative,      1,  64,  48,  96, 16, true},
-    {Schedule::one_tile,         1,  64,  48,  96, 16, true},
-    {Schedule::one_tile,         2, 128,  48,  96, 16, true},
-    {Schedule::cooperative,      2, 128, 112, 208, 32, true},
-    {Schedule::ping_pong,        2, 128, 144, 160, 16, true},
-};
-constexpr WgmmaTiles kThreadAnchors[] = {
-    {Schedule::cooperative,      1,  64,  64, 128, 64},
-    {Schedule::cooperative,      2, 128,  64,  64, 64},
-    {Schedule::cooperative,      1,  64,  16,  32, 16, true},
-};
-constexpr WgmmaTiles kLoadedAnchors[] = {
-    {Schedule::cooperative,      1,  64, 128, 256, 64, true},
-    {Schedule::cooperative,      2, 128,  64, 256, 64, true},
-    {Schedule::ping_pong,        2, 128,  96, 128, 32, true},
-};
-constexpr WgmmaTiles kSplitAnchors[] = {
-    {Schedule::one_tile,         1,  64,  32,  96, 16},
-    {Schedule::one_tile,         2, 128,  64, 128, 32},
-    {Schedule::one_tile_split_n, 2,  64, 128, 128, 64},
-    {Schedule::cooperative,      1,  64,  64, 256, 64},
-    {Schedule::cooperative,      2, 128, 128, 256, 64},
-    {Schedule::cooperative,      2, 256, 128, 128, 64},
-    {Schedule::cooperative,      3, 192,  96, 160, 64},
-};
-/// Anchors whose blocks share an SM or an operand.
-constexpr WgmmaSharingTiles kSharingAnchors[] = {
-    // Two blocks in an SM: while one stores, the other loads. For short sums of many tiles.
-    {{Schedule::cooperative,      1, 128,  64,  64, 64},        64, 2, 1, 1, false},
-    // Two blocks share A: for few rows of an A that is stored transposed.
-    {{Schedule::cooperative,      1,  64,  16,  32, 16, true}, 128, 1, 1, 2, false},
-    // Two blocks share B, and two are in an SM: one loads while the other waits. For operands that L2 does not hold.
-    {{Schedule::one_tile,         2, 128,  96,  96, 32},        64, 2, 2, 1, true},
-    // Two blocks share A: for one row of tiles and a k so long that L2 does not hold the operands.
-    {{Schedule::one_tile,         1,  64, 128, 128, 64},       128, 1, 1, 2, true},
-};
-// clang-format on
 
 constexpr int kMostStages = 16;
 /// With a k-tile of 128 the waits cost half as much. Larger tiles would have too few stages.
@@ -285,7 +129,8 @@ void append_thread_loads(WgmmaConfig config, const GemmTraits& traits, std::vect
   }
 }
 
-/// The traits whose buffers decide the stages of an anchor. All traits of one type of 16 bits share the anchors.
+/// The traits whose buffers decide the stages of an anchor. All traits of one type of 16 bits
+/// share the anchors, but for groups.
 GemmTraits staged_traits(const GemmTraits& traits) {
   return traits.is_uniform() && size_bytes(traits.element) == 2 ? GemmTraits{} : traits;
 }
@@ -324,12 +169,12 @@ bool is_in_menu(const WgmmaConfig& config, const GemmTraits& traits) {
   return is_in(lines_for(config)) || (!config.split_k && loads_rows_of_b(traits) && is_in(kLoadedTiles));
 }
 
-/// True if blocks have a producer: it brings scales of blocks, or they stay because they learn how many tiles there
-/// are.
+/// True if one-tile blocks are illegal: a producer brings scales of blocks, and only blocks that stay learn how many
+/// tiles groups have.
 bool needs_producer(const GemmTraits& traits) { return traits.epilogue.has_block_scales() || traits.grouped; }
 
-/// Adds `config`, with a producer if it needs one and the menu has its tile so. Larger tiles are anchors also in
-/// clusters of two blocks that share the longer side.
+/// Adds `config`. If blocks need a producer, adds its tile with one, or nothing if the menu lacks that. Larger tiles
+/// are anchors also in clusters of two blocks that share the longer side.
 void append_anchor(WgmmaConfig config, const GemmTraits& traits, std::vector<WgmmaConfig>& anchors) {
   if (config.one_tile && needs_producer(traits)) {
     config.one_tile = false;

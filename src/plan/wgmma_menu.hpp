@@ -12,7 +12,7 @@ namespace hotgemm {
 std::vector<WgmmaConfig> wgmma_menu(const GemmTraits& traits);
 
 /// The configs from which a plan for `traits` is chosen without measuring. Not all are legal for these traits. Traits
-/// of one type of 16 bits have the same anchors.
+/// of one type of 16 bits have the same anchors, but for groups: theirs have producers.
 std::vector<WgmmaConfig> wgmma_anchors(const GemmTraits& traits = {});
 
 /// The configs of the menu that differ from `config` in one respect, and in the stages that fit: the width of the tile,

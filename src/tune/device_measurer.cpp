@@ -187,7 +187,8 @@ RaceResult DeviceMeasurer::race(std::span<const Trial> trials, const RaceOptions
   };
   std::vector<Contender> contenders;
   for (const Trial& trial : trials) contenders.push_back(contender(trial, session.pool.timed_sets()));
-  if (with_baseline && session.options.with_baseline) {
+  // cuBLAS computes uniform groups alone, so that its time says nothing beside these.
+  if (with_baseline && session.options.with_baseline && session.problem.groups == 0) {
     using Clock = std::chrono::steady_clock;
     const Clock::time_point before = Clock::now();
     if (const std::optional<Contender>& baseline = this->baseline(race_options)) contenders.push_back(*baseline);
@@ -205,7 +206,7 @@ const std::optional<Contender>& DeviceMeasurer::baseline(const RaceOptions& race
   if (!cublas().available()) return slot->second;
   try {
     slot->second = fastest_baseline(
-        session.driver(), session.stream.get(), session.pool.timed_sets(), session.problem, cublas(),
+        session.driver(), session.stream.get(), session.pool.sets(), session.problem, cublas(),
         {.mode = race.mode, .ahead = race.ahead, .seed = session.options.seed, .beta = session.beta()});
     session.baseline = slot->second->name;
   } catch (const Error& error) {

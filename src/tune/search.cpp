@@ -3,6 +3,8 @@
 #include "base/log.hpp"
 #include "base/profiler_range.hpp"
 #include "base/statistics.hpp"
+#include "config/group_sizes.hpp"
+#include "config/work.hpp"
 #include "gpu/code_digest.hpp"
 #include "plan/halving.hpp"
 #include "plan/power_model.hpp"
@@ -119,7 +121,9 @@ class Search : SearchRaces {
       return;
     }
     if (mode_ == TimingMode::graph) return;
-    if (!may_reach_power_cap(problem_, row(entries.front()).timing.median_us, measurer_.gpu().info)) return;
+    // The time of a launch with all operations: masked groups are not always full.
+    const double us = row(entries.front()).timing.median_us * flops(problem_) / timed_flops(problem_);
+    if (!may_reach_power_cap(problem_, us, measurer_.gpu().info)) return;
     const bool is_short_of_time = Clock::now() + std::chrono::duration<double>(kLeastBlocksS) > after(1.0);
     if (!options_.with_blocks || is_short_of_time || is_cancelled()) {
       is_provisional_ = true;

@@ -237,11 +237,13 @@ struct WgmmaConfig {
   constexpr bool has_wide_parts() const { return consumer_m() * consumer_n() > 64 * 352; }
   /// The registers that each of two consumers of small parts leaves to a producer that brings scales of blocks.
   constexpr int spare_registers(const GemmTraits& t) const {
-    return t.epilogue.has_block_scales() && consumers < 3 && accumulator_registers(t) <= 128 ? 16 : 0;
+    return t.epilogue.has_block_scales() && consumers == 2 && accumulator_registers(t) <= 128 ? 16 : 0;
   }
   constexpr int producer_registers(const GemmTraits& t) const {
-    return (consumers == 3 ? 32 : has_wide_parts() ? 24 : 40) + 2 * spare_registers(t);
+    const int kept = consumers == 3 ? 32 : has_wide_parts() ? 24 : 40;
+    return moves_registers() ? kept + 2 * spare_registers(t) : consumer_registers(t);
   }
+  constexpr int consumer_registers(const GemmTraits& t) const { return consumer_registers() - spare_registers(t); }
   constexpr int consumer_registers() const {
     if (moves_registers()) return consumers == 3 ? 160 : has_wide_parts() ? 240 : 232;
     return min_of(kMaxRegistersPerThread, kRegistersPerSm / (threads() * blocks_per_sm) / 8 * 8);
@@ -328,8 +330,8 @@ constexpr bool has_legal_scales(const WgmmaConfig& c, const GemmTraits& t) {
 }
 /// The registers of the factors for an instruction, besides two that the bare product leaves unused.
 constexpr int scale_registers(const WgmmaConfig& c, const GemmTraits& t) {
-  if (!t.epilogue.has_block_scales()) return 0;
-  return (c.transposed ? c.instruction_n() / 4 : 2 * c.halves(t) * c.scale_columns(t)) - 2;
+  const int factors = c.transposed ? c.instruction_n() / 4 : 2 * c.halves(t) * c.scale_columns(t);
+  return t.epilogue.has_block_scales() ? factors - 2 : 0;
 }
 /// The registers for the operations of an epilogue, besides those of the bare product. Of matrices that come by way of
 /// the buffers of D, the last one stays there until its elements are used (MatrixPieces).
@@ -396,8 +398,7 @@ constexpr bool is_legal_cluster(const WgmmaConfig& c, const GemmTraits& t) {
 }
 
 constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLimits& arch) {
-  if (!arch.has_wgmma) return false;
-  if (!has_wgmma_types(t) || !has_legal_promotion(c, t) || !has_legal_operands(c, t)) return false;
+  if (!arch.has_wgmma || !has_wgmma_types(t) || !has_legal_promotion(c, t) || !has_legal_operands(c, t)) return false;
   if (!has_legal_gate(c, t) || !has_legal_scales(c, t)) return false;
   // Only blocks that stay learn how many tiles there are. Of groups the copy engine loads rows of A from any one on, if
   // k runs along them.
@@ -407,30 +408,29 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   if (t.along_k && (c.ping_pong || t.a_is_k_major() || t.b_is_k_major())) return false;
   if (c.loaders == 0 && !has_aligned_rows(t)) return false;
   if (c.consumers < 1 || c.consumers > 3 || c.stages < 2 || c.stages > 16) return false;
-  if (c.split_n && (c.consumers == 1 || c.ping_pong)) return false;
-  if (c.ping_pong && (c.consumers == 1 || c.one_tile)) return false;
-  if (c.split_k && (c.ping_pong || c.transposed)) return false;
+  if (c.consumers == 1 && (c.split_n || c.ping_pong)) return false;
+  if ((c.ping_pong && (c.split_n || c.one_tile)) || (c.split_k && (c.ping_pong || c.transposed))) return false;
   // ptxas would serialize the products (C7518).
   if ((c.split_k || c.one_tile) && t.accumulator != DType::f32) return false;
   if (c.split_k && c.promote && c.accumulator_registers(t) > 128) return false;  // the loads of sums would spill
   if (!is_legal_cluster(c, t)) return false;
   if (c.blocks_per_sm < 1 || c.blocks_per_sm > 4 || (c.blocks_per_sm > 1 && c.moves_registers())) return false;
   if (c.block_m < 8 || c.block_m > 320 || c.block_n < 8 || c.block_n > 320) return false;
-  if (c.instructions() < 1 || c.instruction_n() < 8) return false;
-  if (c.block_m % c.consumer_m() != 0 || c.block_n % c.consumer_n() != 0) return false;
+  if (c.instructions() < 1 || c.instruction_n() < 8 || c.block_m % c.consumer_m() != 0) return false;
+  if (c.block_n % c.consumer_n() != 0) return false;
   const int rows = c.transposed ? c.consumer_n() : c.consumer_m();
   if (rows % kWgmmaM != 0 || !has_instruction(c, t)) return false;
   const int k_bytes = c.block_k * size_bytes(t.element);
   if (k_bytes != 128 && k_bytes != 256) return false;
   const WgmmaTile a = c.a_tile(t), b = c.b_tile(t), columns = c.column_tile(t);
   if (!columns.k_major && c.instruction_n() % columns.slab_elements() != 0) return false;
-  if (!a.is_sound() || !b.is_sound() || !can_share(a, c.cluster_n) || !can_share(b, c.cluster_m, c.gate_half(t)))
-    return false;
+  if (!a.is_sound() || !b.is_sound() || !can_share(a, c.cluster_n)) return false;
+  if (!can_share(b, c.cluster_m, c.gate_half(t))) return false;
   if (c.moves_registers() && c.has_wide_parts() && c.cluster_m > 1) return false;  // the producer would spill
   if (!has_legal_loaders(c, t) || !has_legal_places(c, t)) return false;
   const int smem = c.smem_bytes(t);
-  if (smem > arch.smem_per_block_bytes) return false;
-  if (c.blocks_per_sm * (smem + kReservedSmemPerBlockBytes) > arch.smem_per_sm_bytes) return false;
+  const int of_sm = c.blocks_per_sm * (smem + kReservedSmemPerBlockBytes);
+  if (smem > arch.smem_per_block_bytes || of_sm > arch.smem_per_sm_bytes) return false;
   // ptxas gives one instruction no more registers than a thread has before setmaxnreg (C7602).
   const int instruction = c.accumulator_registers(t) / (c.instructions() + (c.promote ? 1 : 0));
   if (instruction + 28 > arch.registers_per_sm / (c.threads() * c.blocks_per_sm)) return false;
@@ -444,7 +444,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   // The sums of a k-tile have left their registers when D is stored.
   const int multiplying = c.accumulator_registers(t) + 32 + scale_registers(c, t) + c.fragment_registers(t);
   const int storing = c.accumulator_registers(t) - (c.promote ? instruction : 0) + others;
-  return max_of(multiplying, storing) <= c.consumer_registers();
+  return max_of(multiplying, storing) <= c.consumer_registers(t);
 }
 
 }  // namespace hotgemm

@@ -29,9 +29,13 @@ CASES = [(hidden, tokens, bias) for hidden, sizes in ((4096, (1, 16, 512, 4096))
          for tokens in sizes for bias in (False, True)]
 
 
+def name_of(hidden, tokens, bias):
+    return f"hidden {hidden}, {tokens} tokens, {'with' if bias else 'without'} biases"
+
+
 class Case:
     def __init__(self, hidden, tokens, bias):
-        self.name = f"hidden {hidden}, {tokens} tokens, {'with' if bias else 'without'} biases"
+        self.name = name_of(hidden, tokens, bias)
         torch.manual_seed(0)
         self.model = torch.nn.Sequential(Block(hidden, 32 if hidden == 4096 else 13))
         if hidden == 1001:
@@ -90,9 +94,8 @@ def error(gradients, exact):
 def cases(only):
     """Makes the cases whose name contains `only`."""
     for values in CASES:
-        case = Case(*values)
-        if only in case.name:
-            yield case
+        if only in name_of(*values):
+            yield Case(*values)
 
 
 def list_products(only):
@@ -157,8 +160,11 @@ def main():
     parser.add_argument("--alone", action="store_true", help="time the steps as they are, without hotgemm.torch")
     parser.add_argument("--addmm", action="store_true", help="as of hotgemm.torch.enable()")
     parser.add_argument("--when", default="faster", help="as of hotgemm.torch.enable()")
-    parser.add_argument("--only", default="", metavar="TEXT", help='cases whose name contains TEXT, such as "512 tokens"')
+    parser.add_argument("--only", default="", metavar="TEXT",
+                        help='cases whose name contains TEXT, such as "4096, 512 tokens"')
     arguments = parser.parse_args()
+    if not any(arguments.only in name_of(*values) for values in CASES):
+        parser.error(f"no case has {arguments.only!r} in its name; they are: " + "; ".join(name_of(*v) for v in CASES))
     if arguments.list:
         list_products(arguments.only)
     elif arguments.alone:

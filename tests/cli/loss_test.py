@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import resource
 import signal
 import subprocess
 import sys
@@ -98,6 +99,26 @@ class LossTest(cli_test.CliTest):
                 done = subprocess.run([cli_test.COMMAND, *words], env=self.environment, stdout=full, stderr=subprocess.PIPE,
                                       text=True, check=False, cwd=self.path)
             self.assertEqual((done.returncode, done.stderr), (3, "hotgemm: cannot write to stdout\n"), words)
+
+    def test_a_cubin_that_does_not_fit_leaves_no_file(self):
+        self.need_nvrtc()
+
+        def limit_files():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+
+        words = [cli_test.COMMAND, "show", cli_test.CONFIG, "--cubin", "k.cubin", "--arch", "sm_80"]
+        self.environment["HOTGEMM_CACHE"] = "off"
+        done = subprocess.run(words, env=self.environment, capture_output=True, text=True, check=False, cwd=self.path,
+                              preexec_fn=limit_files)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("cannot write k.cubin: File too large", done.stderr)
+        self.assertFalse((self.path / "k.cubin").exists())
+
+    def test_a_relative_directory_is_told_once(self):
+        self.environment["HOTGEMM_CACHE_DIR"] = "somewhere"
+        told = self.run_command("info").stderr
+        self.assertEqual(told.count("HOTGEMM_CACHE_DIR: ignored 'somewhere', which is not an absolute path"), 1, told)
 
     # ---- what was asked for ----
 

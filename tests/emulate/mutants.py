@@ -625,7 +625,8 @@ MUTANTS = {
     "wgmma_scales_of_rows_of_the_first_block_of_k": (
         "wgmma_scale_ring.cuh", "    rows_ += static_cast<u64>(block_bytes_);\n", ""),
     "wgmma_scales_of_columns_of_the_first_block_of_k": ("wgmma_scale_ring.cuh", "    columns_ += sizeof(float);\n", ""),
-    "wgmma_scales_of_the_first_k_tile_of_a_turn": ("wgmma_scale_ring.cuh", "= scales_[i];\n#pragma unroll\n    for (int j = 0; j < kRows; ++j) {", "= scales_[0 * i];\n#pragma unroll\n    for (int j = 0; j < kRows; ++j) {"),
+    "wgmma_scales_of_the_k_tile_that_is_loaded_first": (
+        "wgmma_scale_ring.cuh", "const Scales& scales = scales_[i];", "const Scales& scales = scales_[0 * i];"),
     "wgmma_scales_not_loaded_again": ("wgmma_scale_ring.cuh", "            writer.load(i);\n", ""),
     "wgmma_scales_read_behind_the_last_block_of_k": (
         "wgmma_scale_ring.cuh", "const bool is_there = --blocks_ >= 0;", "const bool is_there = --blocks_ >= -1000;"),

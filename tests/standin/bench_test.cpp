@@ -55,6 +55,28 @@ TEST_F(BenchTest, ARaceReadsEachContendersTime) {
   }
 }
 
+TEST_F(BenchTest, SetsThatDifferCountEqually) {
+  const auto uneven = [this](int slow_set) {
+    return Contender{"uneven", [this, slow_set, plan = plan()](CUstream on, int set) {
+                       const Operands operands = OperandPool::operands(pool().sets()[0], 1, 0);
+                       for (int i = set == slow_set ? 3 : 1; i > 0; --i) plan.launch(on, operands);
+                     }};
+  };
+  for (const TimingMode mode : {TimingMode::eager, TimingMode::graph}) {
+    RaceOptions differ = options(mode);
+    differ.sets = 2;
+    differ.sets_differ = true;
+    differ.round_us = 1;
+    differ.abandon_ratio = 1.5;
+    for (const bool by_blocks : {false, true}) {
+      if (by_blocks) differ.blocks = BlockLengths{.load_s = 0.1, .settle_s = 0.05, .counted_s = 0.1};
+      const RaceResult result = race(driver_, stream(), std::vector{uneven(0), uneven(1)}, differ);
+      EXPECT_THAT(result.failures, testing::Each(""));
+      for (const std::vector<double>& us : result.us) EXPECT_THAT(us, testing::Each(testing::DoubleNear(2000, 20)));
+    }
+  }
+}
+
 TEST_F(BenchTest, TheTimeOfTheKernelAheadIsTakenOff) {
   standin().set_speed("hotgemm_pointwise", 300);
   const ForeignKernel foreign(driver_, impl_of(context(Policy::estimate)).current().check_kernels(), stream());

@@ -6,6 +6,7 @@
 
 #include "config/class_key.hpp"
 #include "context_impl.hpp"
+#include "gpu/operand_pool.hpp"
 #include "gpu/stream.hpp"
 #include "tune/device_measurer.hpp"
 
@@ -165,6 +166,17 @@ TEST_F(GroupTest, GroupsAreTunedWithDataOfTheirOwn) {
   }
   EXPECT_EQ(class_key(parse_workload("96 64 64 nt f16 groups=6")),
             class_key(parse_workload("96 64 64 nt f16 groups=8")));
+}
+
+TEST_F(GroupTest, NoSetIsTimedTwiceInARow) {
+  const OperandPool pool(driver_, parse_workload("64 32 32 nt f16 groups=4"), 1 << 16, 1 << 20);
+  ASSERT_GT(pool.sets().size(), 1U);
+  ASSERT_EQ(pool.timed_sets().size(), 2 * pool.sets().size());
+  for (std::size_t i = 0; i < pool.timed_sets().size(); ++i) {
+    const OperandSet& set = pool.timed_sets()[i];
+    EXPECT_NE(set.b, pool.timed_sets()[(i + 1) % pool.timed_sets().size()].b) << "it would be in L2";
+    EXPECT_EQ(set.b, pool.sets()[i % pool.sets().size()].b);
+  }
 }
 
 TEST_F(GroupTest, CandidatesAreTimedOnUniformAndOnSkewedGroups) {

@@ -42,6 +42,14 @@ bool meets_fate(Ledger& ledger, Context& context, const std::string& symbol) {
   return true;
 }
 
+/// The rows of all products of a launch, of masked groups those that their counts tell.
+double rows_of(const KernelNode& node, const GemmArgs& gemm) {
+  if (node.groups.offsets != 0) return gemm.m;  // groups divide one product
+  if (node.groups.counts == 0) return static_cast<double>(gemm.m) * node.batch.count;
+  const std::span counts(reinterpret_cast<const int*>(node.groups.counts), node.batch.count);
+  return std::accumulate(counts.begin(), counts.end(), 0.0);
+}
+
 /// The simulated time of `node` on `stream`.
 double duration_us(const Ledger& ledger, const StreamState& stream, const std::string& symbol, const KernelNode& node) {
   if (node.programmatic) {
@@ -115,14 +123,6 @@ CUresult run(Ledger& ledger, Context& context, StreamState& stream, const CopyNo
 }
 
 }  // namespace
-
-/// The rows of all products of a launch, of masked groups those that their counts tell.
-double rows_of(const KernelNode& node, const GemmArgs& gemm) {
-  if (node.groups.offsets != 0) return gemm.m;  // groups divide one product
-  if (node.groups.counts == 0) return static_cast<double>(gemm.m) * node.batch.count;
-  const std::span counts(reinterpret_cast<const int*>(node.groups.counts), node.batch.count);
-  return std::accumulate(counts.begin(), counts.end(), 0.0);
-}
 
 double default_duration_us(const std::string& symbol, const KernelNode& node) {
   double us = kLaunchUs;

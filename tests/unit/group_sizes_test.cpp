@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <vector>
@@ -58,7 +59,7 @@ TEST(GroupSizes, OffsetsBeginAtZeroAndAddUp) {
             (std::vector<std::int32_t>{0, 94, 141, 173, 196, 215, 231, 244, 256}));
 }
 
-/// The estimate is a sum over the large groups alone.
+/// The model asks for each config. So it adds up large groups alone, instead of making the sizes of all.
 TEST(GroupSizes, TilesOfSkewedGroupsAreEstimatedWithinATenth) {
   for (const char* text :
        {"256 512 256 nt bf16 groups=8", "4096 512 256 nt bf16 groups=8", "65536 512 256 nt bf16 groups=64",
@@ -77,6 +78,9 @@ TEST(GroupSizes, OperationsAreThoseOfAllRows) {
   EXPECT_EQ(flops(parse_workload("128 512 256 nt bf16 groups=4")), one);
   EXPECT_EQ(flops(parse_workload("128 512 256 nt bf16 groups=4,masked")), 4 * one);
   EXPECT_EQ(flops(parse_workload("128 512 256 tn bf16 groups=4,k")), one);
+  EXPECT_EQ(timed_flops(parse_workload("128 512 256 nt bf16 groups=4")), one);
+  EXPECT_EQ(timed_flops(parse_workload("128 512 256 nt bf16 groups=4,masked")),
+            (4 + (128 + 64 + 42 + 32) / 128.0) / 2 * one);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "config/launch_shape.hpp"
 #include "config/supported.hpp"
 #include "config/traits.hpp"
+#include "config/work.hpp"
 #include "plan/candidates.hpp"
 #include "plan/choice.hpp"
 #include "unit/plan_fixture.hpp"
@@ -199,6 +200,24 @@ TEST(Model, LaunchesAreLegal) {
       }
     }
   }
+}
+
+/// A group with a few rows more than a tile has a second tile.
+TEST(Model, TallTilesSufferMoreFromSkewedGroups) {
+  const DeviceInfo device = nominal_device("sm_90a");
+  const auto over_uniform = [&](const char* config, const char* text) {
+    const Workload problem = parse_workload(text);
+    const KernelConfig kernel = *parse_config(config);
+    return predict_us(kernel, problem, device) / predict_us(kernel, with_uniform_groups(problem), device);
+  };
+  const char* const tall = "wgmma_m256_n160_k64_c2_sn0_pp0_o0_s3_cm1_cn1_b1";
+  const char* const low = "wgmma_m64_n256_k64_c2_sn0_pp1_o0_s5_cm1_cn1_b1";
+  const char* const experts = "4096 14336 4096 nt bf16 groups=8";
+  EXPECT_GT(over_uniform(tall, experts), 1.06) << "18 tiles of rows and not 16";
+  EXPECT_LT(over_uniform(low, experts), over_uniform(tall, experts) - 0.03);
+  EXPECT_NEAR(over_uniform(low, "4096 14336 4096 nt bf16 groups=1"), 1, 0.01);
+  for (const char* text : {"5 14336 4096 nt bf16 groups=8", "1 512 256 nt bf16 groups=300"})
+    EXPECT_TRUE(std::isfinite(over_uniform(low, text))) << text;
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "config/device_info.hpp"
 #include "config/traits.hpp"
+#include "config/work.hpp"
 #include "plan/candidates.hpp"
 
 #include <gmock/gmock.h>
@@ -174,6 +175,16 @@ TEST(PowerModelTest, TheModelNamesKernelsThatSaveEnergyForLargeProblems) {
   EXPECT_THAT(names(cube(4096)),
               testing::IsSupersetOf({testing::HasSubstr("m128_n256_"), testing::HasSubstr("m256_n128_")}));
   EXPECT_THAT(names(cube(256)), testing::IsEmpty());
+}
+
+TEST(PowerModel, TilesMultiplyRowsOfTheNextGroup) {
+  const Workload experts = parse_workload("4096 14336 4096 nt bf16 groups=8");
+  const auto over_batch = [&](const char* config) {
+    const KernelConfig kernel = *parse_config(config);
+    return picojoules_per_flop(kernel, experts) / picojoules_per_flop(kernel, with_uniform_groups(experts));
+  };
+  EXPECT_NEAR(over_batch("wgmma_m256_n160_k64_c2_sn0_pp0_o0_s3_cm1_cn1_b1"), (1 + 18.0 / 16) / 2, 0.01);
+  EXPECT_NEAR(over_batch("wgmma_m64_n256_k64_c2_sn0_pp1_o0_s5_cm1_cn1_b1"), (1 + 66.0 / 64) / 2, 0.02);
 }
 
 }  // namespace

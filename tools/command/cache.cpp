@@ -2,6 +2,7 @@
 #include "cache/binary_cache.hpp"
 #include "cache/cache_entry.hpp"
 #include "command/commands.hpp"
+#include "command/output_file.hpp"
 #include "command/table.hpp"
 #include "config/problem_text.hpp"
 
@@ -9,8 +10,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <iterator>
@@ -183,11 +182,7 @@ int extract(Session& session, const std::string& identity, const std::string& fi
   const std::vector<std::uint8_t> bytes{std::istreambuf_iterator<char>(in), {}};
   if (!in.good() && !in.eof()) throw Error(ErrorCode::io_error, "cannot read " + info.path.string());
   const CacheEntry entry = decode_entry(bytes);
-  std::ofstream out(file_name, std::ios::binary | std::ios::trunc);
-  out.write(reinterpret_cast<const char*>(entry.cubin.image.data()),
-            static_cast<std::streamsize>(entry.cubin.image.size()));
-  out.close();
-  if (!out) throw Error(ErrorCode::io_error, fmt::format("cannot write {}: {}", file_name, std::strerror(errno)));
+  write_file(file_name, {reinterpret_cast<const char*>(entry.cubin.image.data()), entry.cubin.image.size()});
   session.output = Json{{"identity", info.identity},
                         {"symbol", info.symbol},
                         {"arch", info.arch},

@@ -38,8 +38,8 @@ std::string text(const Comparison& comparison, const Workload& problem) {
                {"W", true},
                {"pJ/FLOP", true}});
   for (const ComparedConfig& c : comparison.configs) {
-    const double rate = tflops(problem, c.sustained_us);
-    table.add({c.config, c.launch, number(tflops(problem, c.rounds_us), 1), number(rate, 1),
+    const double rate = timed_tflops(problem, c.sustained_us);
+    table.add({c.config, c.launch, number(timed_tflops(problem, c.rounds_us), 1), number(rate, 1),
                number(c.blocks.clock.mhz, 0), number(c.blocks.clock.watts, 0), number(c.blocks.clock.watts / rate, 3)});
   }
   return fmt::format("{}: {} configs, rank correlation {}\n{}", label(problem), comparison.configs.size(),

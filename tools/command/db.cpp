@@ -82,7 +82,7 @@ int show(Session& session) {
   for (const Found& found : engine.database.all(query)) {
     const TuningRecord& r = found.record;
     table.add({label(r.problem), to_string(r.config), to_string(r.launch), std::string(to_string(r.objective)),
-               number(r.timing.median_us, 2), number(tflops(r.problem, r.timing.median_us), 1),
+               number(r.timing.median_us, 2), number(timed_tflops(r.problem, r.timing.median_us), 1),
                r.joules > 0 ? number(r.joules * 1e3, 2) : "-", cublas_text(r.cublas), r.environment.gpu,
                state_of(found, query), found.layer});
     session.output["records"].push_back(record_json(found, query));

@@ -142,7 +142,7 @@ int run_exhaustive(Session& session, std::span<const Workload> problems, const T
       const RankedCandidate& best = result.ranking.entries.front();
       const double us = result.ranking.us(best);
       for (const std::string& cell : {best.name.config, best.name.launch + (result.is_complete ? "" : ", so far"),
-                                      number(us, 2), number(tflops(problem, us), 1)}) {
+                                      number(us, 2), number(timed_tflops(problem, us), 1)}) {
         cells.push_back(cell);
       }
     }

@@ -2,6 +2,11 @@
 
 #include <hotgemm/error.hpp>
 
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
 #include <system_error>
 
 namespace hotgemm::command {
@@ -19,6 +24,18 @@ std::filesystem::path output_file(const std::string& name) {
     throw Error(ErrorCode::invalid_argument, name + " is not a regular file, so it is not replaced");
   }
   return is_link ? std::filesystem::canonical(name) : std::filesystem::path(name);
+}
+
+void write_file(const std::filesystem::path& file, std::string_view bytes) {
+  std::error_code ignored;
+  const bool is_new = !std::filesystem::exists(file, ignored);
+  std::ofstream out(file, std::ios::binary | std::ios::trunc);
+  out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  out.close();
+  if (out) return;
+  const std::string reason = std::strerror(errno);
+  if (is_new) std::filesystem::remove(file, ignored);
+  throw Error(ErrorCode::io_error, fmt::format("cannot write {}: {}", file.string(), reason));
 }
 
 }  // namespace hotgemm::command

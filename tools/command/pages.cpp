@@ -3,6 +3,7 @@
 #include "command/completion.hpp"
 #include "command/help_text.hpp"
 #include "command/man_page.hpp"
+#include "command/output_file.hpp"
 #include "command/suggest.hpp"
 #include "command/terminal.hpp"
 
@@ -11,10 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 // The commands that print or write what is known about the commands.
@@ -39,25 +37,22 @@ int print_help(const CLI::App& app, const std::vector<std::string>& words) {
   return kGood;
 }
 
-void write_file(const std::filesystem::path& path, const std::string& text) {
+void write_page(const std::filesystem::path& path, const std::string& text) {
   std::filesystem::create_directories(path.parent_path());
-  std::ofstream file(path, std::ios::trunc);
-  file << text;
-  file.close();
-  if (!file) throw Error(ErrorCode::io_error, fmt::format("cannot write {}: {}", path.string(), std::strerror(errno)));
+  write_file(path, text);
 }
 
 void write_man_pages(const std::filesystem::path& directory, const CommandPage& page, const CommandPage& root) {
-  write_file(directory / (man_name(page) + ".1"), man_page(page, root));
+  write_page(directory / (man_name(page) + ".1"), man_page(page, root));
   for (const CommandPage& command : page.commands) write_man_pages(directory, command, root);
 }
 
 int write_pages(const CLI::App& app, const std::filesystem::path& directory) {
   const CommandPage root = page_of(app);
   write_man_pages(directory / "man", root, root);
-  write_file(directory / "bash/hotgemm", completion_script("bash", root));
-  write_file(directory / "zsh/_hotgemm", completion_script("zsh", root));
-  write_file(directory / "fish/hotgemm.fish", completion_script("fish", root));
+  write_page(directory / "bash/hotgemm", completion_script("bash", root));
+  write_page(directory / "zsh/_hotgemm", completion_script("zsh", root));
+  write_page(directory / "fish/hotgemm.fish", completion_script("fish", root));
   return kGood;
 }
 

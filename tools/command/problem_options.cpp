@@ -5,6 +5,7 @@
 #include "config/m_range.hpp"
 #include "config/problem_text.hpp"
 #include "config/shapes.hpp"
+#include "config/group_sizes.hpp"
 #include "config/work.hpp"
 #include "runtime/validate.hpp"
 
@@ -309,5 +310,6 @@ std::string label(const Workload& p) {
 }
 
 double tflops(const Workload& p, double us) { return 1e-6 * flops(p) / us; }
+double timed_tflops(const Workload& p, double us) { return 1e-6 * timed_flops(p) / us; }
 
 }  // namespace hotgemm::command

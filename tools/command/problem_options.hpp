@@ -76,5 +76,7 @@ std::string label(const Workload& problem);
 
 /// TFLOP/s if `problem` takes `us` microseconds.
 double tflops(const Workload& problem, double us);
+/// The same for a time of tuning, which is a mean over uniform and skewed groups.
+double timed_tflops(const Workload& problem, double us);
 
 }  // namespace hotgemm::command

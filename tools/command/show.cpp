@@ -2,6 +2,7 @@
 #include "command/commands.hpp"
 #include "command/config_page.hpp"
 #include "command/named_config.hpp"
+#include "command/output_file.hpp"
 #include "command/problem_options.hpp"
 #include "command/table.hpp"
 #include "config/expanded_source.hpp"
@@ -16,9 +17,6 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -40,13 +38,6 @@ struct ShowCommand {
 
   bool wants_kernel() const { return source || build || !cubin_file.empty(); }
 };
-
-void write_file(const std::string& name, const std::vector<std::uint8_t>& bytes) {
-  std::ofstream file(name, std::ios::binary | std::ios::trunc);
-  file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-  file.close();
-  if (!file) throw Error(ErrorCode::io_error, fmt::format("cannot write {}: {}", name, std::strerror(errno)));
-}
 
 /// Executes --source, --build and --cubin for one kernel.
 void show_kernel(Session& session, const ShowCommand& command, Engine& engine, const KernelConfig& config,
@@ -83,7 +74,7 @@ void show_kernel(Session& session, const ShowCommand& command, Engine& engine, c
                               built.from_cache ? " (when it was compiled; now read from the cache)" : ""));
   }
   if (!command.cubin_file.empty()) {
-    write_file(command.cubin_file, cubin.image);
+    write_file(command.cubin_file, {reinterpret_cast<const char*>(cubin.image.data()), cubin.image.size()});
     session.note(fmt::format("{} bytes written to {}", cubin.image.size(), command.cubin_file));
   }
 }

@@ -21,7 +21,7 @@ using Counts = std::vector<std::pair<std::string, std::size_t>>;
 double seconds(const ProblemResult& r) { return r.compile_s + r.measure_s; }
 
 /// TFLOP/s of the problem that was timed. It may be another problem of the class.
-double tflops_of(const TuningRecord& record) { return tflops(record.problem, record.timing.median_us); }
+double tflops_of(const TuningRecord& record) { return timed_tflops(record.problem, record.timing.median_us); }
 
 bool is_for_energy(const ProblemResult& r) { return r.record && r.record->objective == Objective::energy; }
 
