@@ -1,6 +1,6 @@
 #include "base/callback_guard.hpp"
-#include "config/traits.hpp"
 #include "config/group_sizes.hpp"
+#include "config/traits.hpp"
 #include "config/work.hpp"
 #include "context_impl.hpp"
 #include "runtime/validate.hpp"

@@ -2,10 +2,10 @@
 
 #include "base/text.hpp"
 #include "base/text_file.hpp"
+#include "config/group_sizes.hpp"
 #include "config/m_range.hpp"
 #include "config/problem_text.hpp"
 #include "config/shapes.hpp"
-#include "config/group_sizes.hpp"
 #include "config/work.hpp"
 #include "runtime/validate.hpp"
 
