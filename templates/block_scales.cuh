@@ -39,8 +39,8 @@ class BlockScales {
     return at(b_, min_of(columns, last_columns_) * ld_b_ + min_of(block, last_block_));
   }
 
-  // Where these scales lie, for a loop over blocks of k: the addresses of the first one, and the bytes from a block to
-  // the next one, or from a block of columns to the next one. The caller leaves out what is beyond the edges.
+  // A loop over blocks of k begins at these addresses and adds these bytes for each block of k, or block of columns.
+  // It must leave out rows, columns and blocks beyond the edges.
   HOTGEMM_DEVICE u64 address_of_row(int row, int block) const { return address(a_, block * ld_a_ + row); }
   HOTGEMM_DEVICE u64 address_of_columns(int columns, int block) const { return address(b_, columns * ld_b_ + block); }
   HOTGEMM_DEVICE i64 row_block_bytes() const { return ld_a_ * static_cast<i64>(sizeof(float)); }

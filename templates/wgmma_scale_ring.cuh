@@ -42,7 +42,7 @@ class ScaleWriter {
   };
   static constexpr int kRegisters = kRows + Tile::kHalves * Tile::kBlocks;  // of the scales of a k-tile
   static constexpr int kOthers = 32;  // addresses, and what the compiler computes ahead
-  static constexpr int kMost = 6;     // as many loads as there are take less time than the products of the least tile
+  static constexpr int kMost = 6;     // a load takes no longer than six k-tiles of the smallest tile
 
  public:
   static constexpr int kAhead = clamp((kConfig.producer_registers(kTraits) - kOthers) / kRegisters, 1, kMost);

@@ -7,7 +7,7 @@
 
 namespace hotgemm {
 
-/// How rows, or k, are divided among groups.
+/// The shares of rows, or of k, that groups have.
 enum class GroupShares {
   uniform,  ///< evenly; masked groups are full
   skewed,  ///< as the experts of a model get tokens: group i in proportion to 1 / (i + 1); the first masked one is full
@@ -18,13 +18,13 @@ enum class GroupShares {
 /// most.
 std::vector<std::int64_t> group_sizes(const Problem& problem, GroupShares shares);
 
-/// About how many tiles of `tile_rows` rows lie below each other in skewed groups of rows.
+/// The approximate number of tiles of `tile_rows` rows that lie below each other in skewed groups of rows.
 double tiles_of_skewed_groups(const Problem& problem, int tile_rows);
 
 /// The operations of a launch that is timed on both shares in turns: the mean.
 double timed_flops(const Problem& problem);
 
-/// What a call reads: the offsets of groups of such sizes, or the counts of masked ones.
+/// The offsets of groups of such sizes, or the counts of masked ones, as a call reads them.
 std::vector<std::int32_t> group_numbers(const Problem& problem, GroupShares shares);
 
 }  // namespace hotgemm

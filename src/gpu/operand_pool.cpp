@@ -227,14 +227,6 @@ void fill_pointers(const Driver& driver, const Workload& p, OperandSet& set, con
   pointers.align_a = p.hints.align_a, pointers.align_b = p.hints.align_b, pointers.align_d = p.hints.align_d;
 }
 
-void fill_numbers(const Driver& driver, const OperandSet& set, const std::vector<std::int32_t>& numbers,
-                  const OwnedStream& stream) {
-  driver.check(
-      driver.cuMemcpyHtoDAsync(set.group_numbers, numbers.data(), numbers.size() * sizeof(std::int32_t), stream.get()),
-      "fill the sizes of groups");
-  stream.synchronize();
-}
-
 /// Gives `operands` the arrays in place of the matrices.
 void use_pointers(const PointerSet& set, Operands& operands) {
   operands.a = operands.b = operands.c = operands.d = nullptr;
@@ -283,13 +275,19 @@ OperandPool::OperandPool(const Driver& driver, const Workload& p, std::int64_t l
   }
   if (p.groups == 0) return;
   timed_sets_ = sets_;
-  for (const OperandSet& set : sets_) {
-    OperandSet skewed = set;
+  for (OperandSet skewed : sets_) {
     skewed.group_numbers += static_cast<CUdeviceptr>(numbers_of_groups(p)) * sizeof(std::int32_t);
-    fill_numbers(driver, set, group_numbers(p, GroupShares::uniform), stream);
-    fill_numbers(driver, skewed, group_numbers(p, GroupShares::skewed), stream);
     timed_sets_.push_back(skewed);
   }
+  const std::vector<std::int32_t> uniform = group_numbers(p, GroupShares::uniform);
+  const std::vector<std::int32_t> skewed = group_numbers(p, GroupShares::skewed);
+  for (std::size_t i = 0; i < timed_sets_.size(); ++i) {
+    const std::vector<std::int32_t>& numbers = i < sets_.size() ? uniform : skewed;
+    driver.check(driver.cuMemcpyHtoDAsync(timed_sets_[i].group_numbers, numbers.data(),
+                                          numbers.size() * sizeof(std::int32_t), stream.get()),
+                 "fill the sizes of groups");
+  }
+  stream.synchronize();
 }
 
 Operands OperandPool::operands(const OperandSet& set, float alpha, float beta) {

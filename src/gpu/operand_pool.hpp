@@ -31,10 +31,10 @@ class OperandPool {
   static void check_fits(const Workload& problem, std::int64_t max_bytes, std::int64_t free_bytes,
                          double free_share = 1);
 
-  /// Groups are uniform, masked ones full.
+  /// The sets whose groups are uniform, and full if masked.
   const std::vector<OperandSet>& sets() const { return sets_; }
-  /// What candidates are timed on. Of groups these are all sets twice, first with uniform and then with skewed groups:
-  /// a pick must serve both, since only the GPU knows the sizes.
+  /// The sets on which candidates are timed. A problem with groups has all sets twice, first with uniform and then with
+  /// skewed sizes: a pick must serve both, since only the GPU knows the sizes.
   const std::vector<OperandSet>& timed_sets() const { return timed_sets_.empty() ? sets_ : timed_sets_; }
   /// Start and length of the whole memory, guards included; both are multiples of 256.
   CUdeviceptr begin() const { return slab_.get(); }

@@ -144,29 +144,23 @@ class Race {
     return elapsed_us(driver_, runner.start, runner.stop);
   }
 
-  /// At least `launches`. If sets differ, as many on each of them.
-  int fair_launches(int launches) const {
-    return options_.sets_differ ? whole_rotations(launches, options_.sets) : launches;
-  }
-
   /// The first launch loads and initialises. It is waited for, so that its errors are assigned to this contender.
   void estimate(Runner& runner) {
     launch(runner, 1);
     synchronize("run " + runner.contender->name);
-    const auto mean_us = [&](int launches, const std::function<void()>& enqueue) {
-      return time_us(runner, enqueue) / launches;
+    const auto eager_us = [&](int least) {
+      const int launches = options_.fair_launches(least);
+      return time_us(runner, [&] { launch(runner, launches); }) / launches;
     };
-    const int first = fair_launches(1);
-    runner.estimate_us = mean_us(first, [&] { launch(runner, first); });
+    runner.estimate_us = eager_us(1);
     if (runner.estimate_us >= kProbeBelowUs) return;
     if (options_.mode == TimingMode::graph) {
-      const int launches = fair_launches(kMinGraphLaunches);
+      const int launches = options_.fair_launches(kMinGraphLaunches);
       const OwnedGraph probe = OwnedGraph::capture(driver_, stream_, [&] { launch(runner, launches); });
       probe.launch(stream_);
-      runner.estimate_us = mean_us(launches, [&] { probe.launch(stream_); });
+      runner.estimate_us = time_us(runner, [&] { probe.launch(stream_); }) / launches;
     } else {
-      const int launches = fair_launches(kProbeLaunches);
-      runner.estimate_us = mean_us(launches, [&] { launch(runner, launches); });
+      runner.estimate_us = eager_us(kProbeLaunches);
     }
   }
 
@@ -181,10 +175,10 @@ class Race {
     const int most = std::max(options_.max_launches, least);
     const double wanted = std::ceil(options_.round_us / std::max(estimate_us, 0.1));
     const int launches = static_cast<int>(std::clamp(wanted, static_cast<double>(least), static_cast<double>(most)));
-    // Whole rotations: a replay goes on where the last one ended, and sets that differ count equally.
-    if (options_.mode == TimingMode::eager && !options_.sets_differ) return launches;
-    const int whole = whole_rotations(launches, options_.sets);
-    return whole <= most || options_.sets_differ ? whole : launches;
+    const int fair = options_.fair_launches(launches);
+    if (options_.mode == TimingMode::eager) return fair;
+    const int whole = options_.whole_rotations(launches);  // so that a replay goes on where the last one ended
+    return whole <= most ? whole : fair;
   }
 
   void choose_launches() {

@@ -54,10 +54,12 @@ struct RaceOptions {
   /// Called before each step with the index of the contender that the step runs, or kSeveral for a round. May be empty.
   std::function<void(std::size_t contender)> on_step;
   static constexpr std::size_t kSeveral = static_cast<std::size_t>(-1);
-};
 
-/// The least multiple of `sets` that is at least `launches`.
-constexpr int whole_rotations(int launches, int sets) { return (launches + sets - 1) / sets * sets; }
+  /// The least number of launches from `launches` on that takes all sets equally often.
+  int whole_rotations(int launches) const { return (launches + sets - 1) / sets * sets; }
+  /// The same if sets differ; else `launches`.
+  int fair_launches(int launches) const { return sets_differ ? whole_rotations(launches) : launches; }
+};
 
 /// A GPU that was idle starts at high clocks, and its power limit lowers them within tens of milliseconds. The faster
 /// of two kernels may change with the clocks (docs/notebook/search.md). Kernels short enough to be timed as graphs do

@@ -97,17 +97,14 @@ class Blocks {
 
   /// Estimates the time of a launch and chooses the number of launches of a batch.
   void prepare(Side& side) {
-    time_us(side, 1);                      // loads and initialises
-    const auto fair = [&](int launches) {  // if sets differ, as many on each of them
-      return options_.sets_differ ? whole_rotations(launches, options_.sets) : launches;
-    };
-    side.estimate_us = time_us(side, fair(1));
-    if (side.estimate_us < kProbeBelowUs) side.estimate_us = time_us(side, fair(kProbeLaunches));
-    const double wanted = std::ceil(kBatchUs / std::max(side.estimate_us, 0.1));
-    side.launches = static_cast<int>(std::clamp(wanted, 1.0, static_cast<double>(std::max(options_.max_launches, 1))));
-    side.launches = fair(side.launches);
+    time_us(side, 1);  // loads and initialises
+    side.estimate_us = time_us(side, options_.fair_launches(1));
+    if (side.estimate_us < kProbeBelowUs) side.estimate_us = time_us(side, options_.fair_launches(kProbeLaunches));
+    const double wanted = std::ceil(kBatchUs / std::max(side.estimate_us, 0.1)),
+                 most = std::max(options_.max_launches, 1);
+    side.launches = options_.fair_launches(static_cast<int>(std::clamp(wanted, 1.0, most)));
     if (options_.mode != TimingMode::graph) return;
-    side.launches = whole_rotations(side.launches, options_.sets);  // each replay goes on where the last one ended
+    side.launches = options_.whole_rotations(side.launches);  // so that a replay goes on where the last one ended
     side.graph = OwnedGraph::capture(driver_, stream_, [&] { launch(side, side.launches); });
     side.graph->launch(stream_);  // the first replay uploads it
     driver_.check(driver_.cuStreamSynchronize(stream_), "replay a graph of " + side.contender->name);

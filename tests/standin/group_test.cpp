@@ -197,7 +197,7 @@ TEST_F(GroupTest, CandidatesAreTimedOnUniformAndOnSkewedGroups) {
     const double one_us = raced("400 24 16 nt bf16 groups=1,masked", mode);
     const double rows_us = raced("800 24 16 nt bf16 groups=1,masked", mode) - one_us;  // of 400 rows, without a launch
     const double four_us = raced("400 24 16 nt bf16 groups=4,masked", mode) - one_us;
-    // Of four groups all have 400 rows, or they have 400, 200, 133 and 100. One has 400 in any case.
+    // Four groups have 400 rows each, or 400, 200, 133 and 100. A single group has 400 both times.
     EXPECT_NEAR(four_us / rows_us, (1600 + 833) / 800.0 - 1, 0.01);
   }
 }
