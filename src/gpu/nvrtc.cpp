@@ -1,6 +1,7 @@
 #include "gpu/nvrtc.hpp"
 
 #include "base/exit_handlers.hpp"
+#include "base/fork_guard.hpp"
 #include "base/profiler_range.hpp"
 #include "gpu/build_id.hpp"
 #include "gpu/compilation.hpp"
@@ -17,6 +18,7 @@
 #include <charconv>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -137,6 +139,9 @@ Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, s
   }
   for (const std::string& option : source.options) options.push_back(option.c_str());
 
+  static std::atomic<bool> is_used{false};
+  std::optional<ForkDelay> delay;
+  if (!is_used.load(std::memory_order_relaxed)) delay.emplace();
   nvrtcProgram program = nullptr;
   const auto check = [&](nvrtcResult result, const char* attempt) {
     if (result != NVRTC_SUCCESS) {
@@ -156,6 +161,7 @@ Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, s
   check(set_flow_callback_(program, is_to_end, &flow), "set a deadline for");
   const nvrtcResult result = compile_program_(program, static_cast<int>(options.size()), options.data());
   flow.signals.mend();
+  if (delay) is_used.store(true, std::memory_order_relaxed);
   // The first compilation makes objects of NVRTC that the end of the program destroys.
   static std::once_flag first;
   std::call_once(first, renew_exit_handlers);

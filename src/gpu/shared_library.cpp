@@ -1,6 +1,7 @@
 #include "gpu/shared_library.hpp"
 
 #include "base/exit_handlers.hpp"
+#include "base/fork_guard.hpp"
 
 #include <dlfcn.h>
 #include <link.h>
@@ -43,6 +44,7 @@ SharedLibrary SharedLibrary::open(const std::string& override_path, const std::v
     }
   }
   std::string failures;
+  const ForkDelay delay;
   for (const std::string& attempt : attempts) {
     if (void* handle = dlopen(attempt.c_str(), RTLD_NOW | RTLD_LOCAL)) {
       renew_exit_handlers();
