@@ -312,7 +312,7 @@ BackgroundTuner::Result BackgroundTuner::tune(const Waiting& waiting) {
 
 BackgroundTuner::Result BackgroundTuner::tune_in_context(const Waiting& waiting) {
   DeviceState& device = *waiting.device;
-  const ClassFlights::Flight flight = device.tuning().try_take(without_epilogue(class_key(waiting.problem)));
+  const ClassFlights::Flight flight = device.tuning().try_take(measured_product(class_key(waiting.problem)));
   if (!flight) return Result::again;
   if (!callbacks_.is_wanted(waiting)) return Result::ended;
   Result result = Result::ended;

@@ -163,7 +163,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::find_or_plan(DeviceState& device,
     return plan_now(device, problem, key, policy, is_capturing, false, reserve);
   }
   // While another thread tunes the class, this one gets the estimate.
-  const ClassFlights::Flight flight = device.tuning().try_take(without_epilogue(key));
+  const ClassFlights::Flight flight = device.tuning().try_take(measured_product(key));
   known = device.plans().get(key);
   const bool is_open = flight && is_open_now();
   if (is_open && is_tunable(device, problem)) return tune_now(device, problem, key, policy);

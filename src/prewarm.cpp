@@ -111,10 +111,10 @@ class PrewarmRun {
     }
   }
 
-  /// The tuner measures the bare product, so its candidates are added. A problem that no kernel keeps within its SM
-  /// limit on this GPU has no candidates.
+  /// The tuner measures the bare product, with scales of blocks, so its candidates are added. A problem that no kernel
+  /// keeps within its SM limit on this GPU has no candidates.
   void add_candidates(const Workload& asked, const std::string& arch) {
-    const Workload problem = without_epilogue(asked);
+    const Workload problem = measured_product(asked);
     for (const Candidate& c : candidates_if_any(problem, nominal_device(arch), TuneOptions{}.max_candidates)) {
       extra_.push_back(render(c.config, traits_of(problem, c.launch), arch, engine_.bundle));
       if (repacks(c.launch)) extra_.push_back(render_repack(arch, engine_.bundle));

@@ -85,6 +85,24 @@ ClassKey without_epilogue(ClassKey key) noexcept {
   return key;
 }
 
+namespace {
+
+Epilogue in_main_loop(const Epilogue& e) {
+  return e.has_block_scales() ? Epilogue{.scale_a = e.scale_a, .scale_b = e.scale_b} : Epilogue{};
+}
+
+}  // namespace
+
+Workload measured_product(Workload problem) {
+  problem.epilogue = in_main_loop(problem.epilogue);
+  return problem;
+}
+
+ClassKey measured_product(ClassKey key) noexcept {
+  key.epilogue = in_main_loop(key.epilogue);
+  return key;
+}
+
 Workload with_largest_sizes(Workload problem) {
   if (problem.m > 0) problem.m = class_m(problem.m);
   problem.batch = class_count(problem.batch);
@@ -94,7 +112,7 @@ Workload with_largest_sizes(Workload problem) {
 
 Workload largest_of_class(const Workload& problem) {
   constexpr std::int64_t kPeriod = 64;  // elements of 16 bits in a line
-  Workload largest = with_largest_sizes(without_epilogue(problem));
+  Workload largest = with_largest_sizes(measured_product(problem));
   if (problem.op_a == Op::t) largest.m -= (largest.m - problem.m) % kPeriod;
   return largest;
 }

@@ -63,15 +63,19 @@ ClassKey class_key(const Workload& workload) noexcept;
 /// A workload of the class: the one with the largest m and counts, and without prepacked operands.
 Workload workload_of(const ClassKey& key);
 
-/// The bare product of `problem`. What is measured, and recorded, is the bare product: its pick serves the fused
-/// kernels too, of which there would be many.
+/// The bare product of `problem`.
 Workload without_epilogue(Workload problem);
 ClassKey without_epilogue(ClassKey key) noexcept;
+
+/// What is measured, and recorded, for `problem`: its bare product, whose pick serves the fused kernels too, of which
+/// there would be many. It keeps scales of blocks, because these are part of the main loop.
+Workload measured_product(Workload problem);
+ClassKey measured_product(ClassKey key) noexcept;
 
 /// `problem` with the largest m and counts of its class. All problems of a class are planned as this one.
 Workload with_largest_sizes(Workload problem);
 
-/// The bare product of `problem` with the largest m and counts of its class: what is measured for the class. A pick for
+/// measured_product(problem) with the largest m and counts of its class: what is measured for the class. A pick for
 /// a smaller m may leave a part of a tile to the larger ones, and takes up to 1.5 times as long there
 /// (docs/notebook/search.md, 8). Where A is stored transposed, m is the length of its rows: then it is the largest m
 /// whose rows begin at the same places in lines of the cache. Copies of rows that begin inside a sector take up to 1.5

@@ -1,5 +1,6 @@
 #include "config/supported.hpp"
 
+#include "config/class_key.hpp"  // measured_product
 #include "config/families.hpp"
 #include "config/field_list.hpp"  // member_count
 #include "config/function_source.hpp"
@@ -194,8 +195,8 @@ void require_supported(const Workload& workload) {
   require_no_c_with_gate(workload, !workload.hints.beta_is_zero);
 }
 
-void require_bare(const Problem& p) {
-  if (p.epilogue == Epilogue{}) return;
+void require_measured_product(const Workload& p) {
+  if (p.epilogue == measured_product(p).epilogue) return;
   throw Error(ErrorCode::not_supported,
               "single configs are measured on bare products; leave out the epilogue of " + to_string(p));
 }

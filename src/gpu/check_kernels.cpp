@@ -3,6 +3,7 @@
 #include "config/work.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 #include <vector>
 
@@ -22,6 +23,11 @@ std::vector<float> scale_factors(std::int64_t count, unsigned seed) {
     factors.push_back(0.5f + static_cast<float>(hash_at(seed, static_cast<unsigned>(i), 0) >> 8) * 0x1p-24f);
   }
   return factors;
+}
+
+/// The factors of A and of B that scales of blocks have.
+std::pair<std::int64_t, std::int64_t> block_scale_counts(const Problem& p, const EpilogueSet& set) {
+  return {scale_blocks(p.k) * set.ld_scale_a * scaled_a(p), scale_blocks(p.n) * set.ld_scale_b * scaled_b(p)};
 }
 
 }  // namespace
@@ -63,9 +69,22 @@ void CheckKernels::fill_check(const Problem& asked, const OperandSet& set, unsig
   const Problem p = with_uniform_groups(asked);
   fill_a_and_b(p, set, FillPattern::check_a, seed, FillPattern::check_b, seed, stream);
   if (set.c != 0) fill_check_c(p, set.c, set.ldc, seed, stream);
+  if (p.epilogue.has_block_scales()) fill_check_scales(asked, set.epilogue, stream);
   const std::int64_t bytes = ((p.batch - 1) * set.stride_d + (p.m - 1) * set.ldd + p.n) * size_bytes(p.types.d);
   driver_.check(driver_.cuMemsetD8Async(set.d, unwritten_byte(p.types.d), static_cast<std::size_t>(bytes), stream),
                 "poison D");
+}
+
+/// Scales whose products are 1, so that the exact sums are those without scales.
+void CheckKernels::fill_check_scales(const Problem& p, const EpilogueSet& set, CUstream stream) const {
+  const auto fill_with = [&](CUdeviceptr scales, std::int64_t count, float value) {
+    driver_.check(
+        driver_.cuMemsetD32Async(scales, std::bit_cast<unsigned>(value), static_cast<std::size_t>(count), stream),
+        "fill scales");
+  };
+  const auto [of_a, of_b] = block_scale_counts(p, set);
+  fill_with(set.scale_a, of_a, 2.0f);
+  fill_with(set.scale_b, of_b, 0.5f);
 }
 
 void CheckKernels::fill_check_c(const Problem& asked, CUdeviceptr matrix, std::int64_t ld, unsigned seed,
@@ -120,8 +139,7 @@ void CheckKernels::fill_epilogue(const Problem& p, const OperandSet& set, float 
   const auto factors = [](Scaling scaling, std::int64_t all, std::int64_t of_blocks) {
     return scaling == Scaling::none ? 0 : scaling == Scaling::tensor ? 1 : scaling == Scaling::vector ? all : of_blocks;
   };
-  const std::int64_t blocks_a = scale_blocks(p.k) * to.ld_scale_a * scaled_a(p),
-                     blocks_b = scale_blocks(p.n) * to.ld_scale_b * scaled_b(p);
+  const auto [blocks_a, blocks_b] = block_scale_counts(p, to);
   upload(to.scale_a, scale_factors(factors(e.scale_a, all_rows(p), blocks_a), seed + kScaleKey));
   upload(to.scale_b, scale_factors(factors(e.scale_b, p.n, blocks_b), seed + kScaleKey + 1));
   upload(to.scale_d, scale_factors(1, seed + kScaleKey + 2));

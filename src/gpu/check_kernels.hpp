@@ -33,7 +33,8 @@ class CheckKernels {
     report_.abandon();
   }
 
-  /// Enqueues the fill with check data of A, B and, if present, C; D gets unwritten_byte.
+  /// Enqueues the fill with check data of A, B and, if present, C; D gets unwritten_byte, and scales of blocks numbers
+  /// whose products are 1.
   void fill_check(const Problem& problem, const OperandSet& set, unsigned seed, CUstream stream) const;
   /// Enqueues the fill of an m×n matrix with the check data of C.
   void fill_check_c(const Problem& problem, CUdeviceptr matrix, std::int64_t ld, unsigned seed, CUstream stream) const;
@@ -64,6 +65,7 @@ class CheckKernels {
   };
   void fill(const Filled& matrix, DType type, std::int64_t rows, std::int64_t cols, const Problem& problem,
             FillPattern pattern, bool transposed, unsigned seed, CUstream stream) const;
+  void fill_check_scales(const Problem& problem, const EpilogueSet& set, CUstream stream) const;
   void fill_a_and_b(const Problem& problem, const OperandSet& set, FillPattern of_a, unsigned seed_a, FillPattern of_b,
                     unsigned seed_b, CUstream stream) const;
   void launch(CUfunction function, std::int64_t elements, void* args, CUstream stream) const;

@@ -83,13 +83,19 @@ double class_us(const KernelConfig& config, const Workload& problem, const Devic
 
 void sort_by_time(std::vector<Prediction>& predictions) { std::ranges::stable_sort(predictions, {}, &Prediction::us); }
 
-/// The anchors that compute the problem, by their times for the bare product: what an epilogue adds is too small and
-/// too coarse to choose by, but among choices for a long problem (rank_fused).
-std::vector<Prediction> predicted_anchors(const Workload& problem, const DeviceInfo& device) {
-  const Workload bare = without_epilogue(problem);
+/// A problem, and the product by whose times its kernels are chosen: what an epilogue adds is too small and too coarse
+/// to choose by, but among choices for a long problem (rank_fused).
+struct Asked {
+  Workload problem;
+  Workload product;  // measured_product(problem), or the bare one
+};
+Asked measured(const Workload& problem) { return {problem, measured_product(problem)}; }
+
+/// The anchors that compute the problem, by their times for the product.
+std::vector<Prediction> predicted_anchors(const Asked& asked, const DeviceInfo& device) {
   std::vector<Prediction> predictions;
-  for (const KernelConfig& config : anchors(problem, arch_limits(device.arch))) {
-    predictions.push_back({config, class_us(config, bare, device)});
+  for (const KernelConfig& config : anchors(asked.problem, arch_limits(device.arch))) {
+    predictions.push_back({config, class_us(config, asked.product, device)});
   }
   sort_by_time(predictions);
   return predictions;
@@ -97,11 +103,9 @@ std::vector<Prediction> predicted_anchors(const Workload& problem, const DeviceI
 
 /// `predictions`, which are sorted, with the variants of the best of them, and then with the variants of the best of
 /// all. The result is sorted.
-std::vector<Prediction> refined(std::vector<Prediction> predictions, const Workload& problem,
-                                const DeviceInfo& device) {
+std::vector<Prediction> refined(std::vector<Prediction> predictions, const Asked& asked, const DeviceInfo& device) {
   constexpr int kRounds = 2;
   constexpr std::size_t kBest = 6;
-  const Workload bare = without_epilogue(problem);
   const ArchLimits& arch = arch_limits(device.arch);
   const auto is_known = [&](const KernelConfig& config) {
     return std::ranges::find(predictions, config, &Prediction::config) != predictions.end();
@@ -110,9 +114,9 @@ std::vector<Prediction> refined(std::vector<Prediction> predictions, const Workl
     std::vector<KernelConfig> best;
     for (const Prediction& p : predictions | std::views::take(kBest)) best.push_back(p.config);
     for (const KernelConfig& config : best) {
-      for (KernelConfig& variant : variants(config, problem, arch)) {
+      for (KernelConfig& variant : variants(config, asked.problem, arch)) {
         if (is_known(variant)) continue;
-        const double us = class_us(variant, bare, device);
+        const double us = class_us(variant, asked.product, device);
         predictions.push_back({std::move(variant), us});
       }
     }
@@ -126,13 +130,13 @@ double least_us(const std::vector<Prediction>& predictions) {
   return predictions.empty() ? std::numeric_limits<double>::infinity() : predictions.front().us;
 }
 
-/// True if the model expects the pick of `record` to do about as well on `problem`, whose best anchor takes
+/// True if the model expects the pick of `record` to do about as well on `product`, whose best anchor takes
 /// `problem_us`, as on its own. The model may underrate a config on both, but it knows where tiles leave a wave half
 /// empty on one of them.
-bool holds_for(const TuningRecord& record, const Workload& problem, double problem_us, const DeviceInfo& device) {
-  const double here = class_us(record.config, without_epilogue(problem), device) / problem_us;
+bool holds_for(const TuningRecord& record, const Workload& product, double problem_us, const DeviceInfo& device) {
+  const double here = class_us(record.config, product, device) / problem_us;
   const double there =
-      class_us(record.config, record.problem, device) / least_us(predicted_anchors(record.problem, device));
+      class_us(record.config, record.problem, device) / least_us(predicted_anchors(measured(record.problem), device));
   return here <= (problem_us < kShortUs ? kMostDeclineOfShort : kMostDecline) * there;
 }
 
@@ -171,33 +175,32 @@ Workload without_groups(Workload problem) {
   return problem;
 }
 
-/// The configs of the records nearest to `like`, best predicted for `problem` first. A config in several records counts
-/// once, from the nearest record that holds. `problem_us` is the time of the best anchor.
-std::vector<Choice> from_neighbours(const Workload& like, const Workload& problem, double problem_us,
+/// The configs of the records nearest to `like`, best predicted for the problem first. A config in several records
+/// counts once, from the nearest record that holds. `problem_us` is the time of the best anchor.
+std::vector<Choice> from_neighbours(const Workload& like, const Asked& asked, double problem_us,
                                     const DeviceInfo& device, const Database& database, const GpuQuery& query) {
+  const Workload& problem = asked.problem;
   std::vector<Choice> choices;
   for (const Neighbour& neighbour : neighbours(like, farthest_for(problem, device), database, query)) {
     const TuningRecord& record = neighbour.found.record;
     if (std::ranges::any_of(choices, [&](const Choice& c) { return c.config == record.config; })) continue;
     if (problem.groups != 0 && !suits_groups(record.config, problem, device)) continue;
     if (!pays_for_cluster(record.config, problem)) continue;
-    if (!holds_for(record, problem, problem_us, device)) continue;
+    if (!holds_for(record, asked.product, problem_us, device)) continue;
     LaunchConfig launch = with_repacks(record.launch, record.config, problem);
     launch.splits = default_launch(record.config, problem, device).splits;  // other sizes, other parts
     choices.push_back({record.config, launch, Origin::nearest, neighbour.distance});
   }
-  const Workload bare = without_epilogue(problem);
-  std::ranges::stable_sort(choices, {}, [&](const Choice& c) { return class_us(c.config, bare, device); });
+  std::ranges::stable_sort(choices, {}, [&](const Choice& c) { return class_us(c.config, asked.product, device); });
   return choices;
 }
 
-/// Ranks choices for a long problem with an epilogue. Records tell how fast bare kernels are: a recorded pick is taken
-/// for as fast as the best choice, and other configs for slower than the pick of the class's own record, which has been
-/// measured. The model tells what the epilogue adds to each; of a short problem it is too coarse.
-void rank_fused(std::vector<Choice>& choices, const Workload& problem, const DeviceInfo& device) {
-  const Workload bare = without_epilogue(problem);
+/// Ranks choices for a long problem with an epilogue. Records tell how fast the product's kernels are: a recorded pick
+/// is taken for as fast as the best choice, and other configs for slower than the pick of the class's own record, which
+/// has been measured. The model tells what the epilogue adds to each; of a short problem it is too coarse.
+void rank_fused(std::vector<Choice>& choices, const Asked& asked, const DeviceInfo& device) {
   std::vector<double> bare_us;
-  for (const Choice& c : choices) bare_us.push_back(predict_us(c.config, bare, device));
+  for (const Choice& c : choices) bare_us.push_back(predict_us(c.config, asked.product, device));
   const double least_us = std::ranges::min(bare_us);
   if (least_us < kShortUs) return;
   const bool is_tuned = choices.front().origin == Origin::tuned;
@@ -209,7 +212,7 @@ void rank_fused(std::vector<Choice>& choices, const Workload& problem, const Dev
   };
   std::vector<std::pair<double, Choice>> ranked;
   for (std::size_t i = 0; i < choices.size(); ++i) {
-    const double added = predict_us(choices[i].config, problem, device) - bare_us[i];
+    const double added = predict_us(choices[i].config, asked.problem, device) - bare_us[i];
     ranked.emplace_back(measured_us(choices[i].origin, bare_us[i]) + added, std::move(choices[i]));
   }
   std::ranges::stable_sort(ranked, {}, &std::pair<double, Choice>::first);
@@ -295,44 +298,62 @@ std::optional<Found> find_record(const Workload& problem, const std::string& arc
   return std::nullopt;
 }
 
+namespace {
+
+/// The choices by the record of the class, or by near ones. `predictions` are those of the anchors.
+std::vector<Choice> from_records(const Workload& like, const Asked& asked, const std::vector<Prediction>& predictions,
+                                 const DeviceInfo& device, const Database& database, const GpuQuery& query) {
+  std::vector<Choice> choices;
+  if (const auto found = find_record(like, device.arch, database, query)) {
+    const TuningRecord& record = found->record;
+    choices.push_back({.config = record.config,
+                       .launch = record.launch,
+                       .origin = Origin::tuned,
+                       .cublas_ratio = record.objective == Objective::speed ? record.cublas.default_ratio : 0});
+    // The ratio to cuBLAS is that of the product for both.
+    if (const auto lean = with_second_buffer(record.config, traits_of(asked.problem, record.launch))) {
+      choices.push_back(choices.front());
+      choices.back().config = *lean;
+      choices.back().origin = Origin::nearest;
+    }
+    return choices;
+  }
+  const auto from = [&](const Workload& near, const Asked& asked_for, double us) {
+    return from_neighbours(near, asked_for, us, device, database, query);
+  };
+  choices = from(asked.product, asked, least_us(predictions));
+  if (choices.empty() && asked.problem.order != SumOrder::any) {
+    const Asked any{in_any_order(asked.problem), in_any_order(asked.product)};
+    choices = from(any.product, any, least_us(predicted_anchors(any, device)));
+  }
+  // Large groups take the tiles of one large product, of which there are more records.
+  if (choices.empty() && asked.problem.groups != 0) {
+    choices = from(without_groups(asked.product), asked, least_us(predictions));
+  }
+  return choices;
+}
+
+}  // namespace
+
 std::vector<Choice> choose(const Workload& asked, const std::string& arch, const Database& database,
                            const GpuQuery& query) {
   const DeviceInfo device = nominal_device(arch, query.environment.gpu);
   const int sm_count = sm_count_of(query, device);
   // All problems of a class get the same answer.
   const Workload problem = with_largest_sizes(without_idle_limit(asked, sm_count));
-  const std::vector<Prediction> predictions = predicted_anchors(problem, device);
-  std::vector<Choice> choices;
-  if (const auto found = find_record(asked, arch, database, query)) {
-    const TuningRecord& record = found->record;
-    choices.push_back({.config = record.config,
-                       .launch = record.launch,
-                       .origin = Origin::tuned,
-                       .cublas_ratio = record.objective == Objective::speed ? record.cublas.default_ratio : 0});
-    // The ratio to cuBLAS is that of the bare product for both.
-    if (const auto lean = with_second_buffer(record.config, traits_of(problem, record.launch))) {
-      choices.push_back(choices.front());
-      choices.back().config = *lean;
-      choices.back().origin = Origin::nearest;
-    }
-  } else {
-    const auto from = [&](const Workload& like, const Workload& asked_for, double us) {
-      return from_neighbours(like, asked_for, us, device, database, query);
-    };
-    choices = from(problem, problem, least_us(predictions));
-    if (choices.empty() && problem.order != SumOrder::any) {
-      const Workload any = in_any_order(problem);
-      choices = from(any, any, least_us(predicted_anchors(any, device)));
-    }
-    // Large groups take the tiles of one large product, of which there are more records.
-    if (choices.empty() && problem.groups != 0) {
-      choices = from(without_groups(problem), problem, least_us(predictions));
-    }
+  Asked by = measured(problem);
+  std::vector<Prediction> predictions = predicted_anchors(by, device);
+  std::vector<Choice> choices = from_records(asked, by, predictions, device, database, query);
+  const bool has_scales = by.product.epilogue != Epilogue{}, is_by_bare = has_scales && choices.empty();
+  if (is_by_bare) {  // without records of products with scales of blocks, those of bare ones say how fast kernels are
+    by.product = without_epilogue(problem);
+    predictions = predicted_anchors(by, device);
+    choices = from_records(without_epilogue(asked), by, predictions, device, database, query);
   }
   // Beside a record these choices are for kernels that spill, and for long epilogues; an SM limit leaves few of them.
   // Two matrices of an epilogue need registers, which are known to suffice for anchors.
   const bool is_refined = choices.empty() && problem.sm_limit == 0 && problem.epilogue.matrices_read() < 2;
-  const std::vector<Prediction> estimated = is_refined ? refined(predictions, problem, device) : predictions;
+  const std::vector<Prediction> estimated = is_refined ? refined(predictions, by, device) : predictions;
   const std::size_t recorded = choices.size();  // those that follow are distinct
   for (Choice& choice : from_predictions(estimated, problem, device)) {
     const auto is_same = [&](const Choice& c) { return c.config == choice.config; };
@@ -357,7 +378,10 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
                                               ", or there are more tiles than a grid has blocks");
   }
   choices = permitted(std::move(choices), problem, {arch_limits(arch), sm_count});
-  if (problem.epilogue != Epilogue{}) rank_fused(choices, problem, device);
+  if (problem.epilogue != by.product.epilogue) rank_fused(choices, by, device);
+  for (Choice& choice : choices) {
+    if (is_by_bare && choice.origin == Origin::tuned) choice.origin = Origin::nearest;
+  }
   return choices;
 }
 

@@ -28,7 +28,7 @@ constexpr MeasuredSize kMeasuredSizes[] = {
 }  // namespace
 
 Workload class_of(const Workload& problem) {
-  Workload result = without_epilogue(as_aligned(problem));
+  Workload result = measured_product(as_aligned(problem));
   result.m = class_m(problem.m);
   result.batch = class_count(problem.batch);
   result.groups = class_count(problem.groups);

@@ -8,6 +8,7 @@
 #include "config/repack.hpp"
 #include "config/sm_limit.hpp"
 #include "config/sum_order.hpp"
+#include "config/traits.hpp"
 #include "gpu/code_digest.hpp"
 #include "gpu/stopwatch.hpp"
 #include "plan/candidates.hpp"
@@ -40,6 +41,13 @@ std::vector<KernelConfig> winners_nearby(const Workload& problem, const Database
   };
   add(problem);
   if (const std::optional<Workload> sibling = with_other_16_bit_type(problem)) add(*sibling);
+  if (problem.epilogue != Epilogue{}) {  // scales of blocks: the kernels of the bare product that take them
+    add(without_epilogue(problem));
+    const ArchLimits& arch = arch_limits(query.environment.arch);
+    std::erase_if(configs, [&](const KernelConfig& config) {
+      return !is_legal(config, traits_of(problem, with_repacks({}, config, problem)), arch);
+    });
+  }
   if (problem.order == SumOrder::any) return configs;
   add(in_any_order(problem));  // the caller drops those of another order
   return configs;
@@ -90,7 +98,7 @@ std::vector<std::vector<KernelConfig>> by_way(const std::vector<KernelConfig>& c
   return ways;
 }
 
-void take(Candidate& candidate, BuildResult& result, Engine& engine) {
+void take(Candidate& candidate, const Workload& problem, BuildResult& result, Engine& engine) {
   if (!result.cubin) {
     const bool is_late = result.failure == kLateBuild;
     reject(candidate, Stage::build, is_late ? std::string(kNoTimeLeft) : "compile error: " + result.failure);
@@ -99,7 +107,7 @@ void take(Candidate& candidate, BuildResult& result, Engine& engine) {
   if (!result.from_cache) ++engine.compiled;
   candidate.from_cache = result.from_cache;
   candidate.cubin = std::make_shared<const Cubin>(std::move(*result.cubin));
-  if (const int bytes = candidate.cubin->spill_bytes; bytes > 0) {
+  if (const int bytes = candidate.cubin->spill_bytes; bytes > most_spill_bytes(problem)) {
     reject(candidate, Stage::build, "spills: " + std::to_string(bytes) + " bytes");
   }
 }
@@ -225,7 +233,7 @@ bool build_candidates(std::span<Candidate> candidates, const Workload& problem, 
   const auto also = std::span(results).subspan(1, limit.also.size());
   const bool has_also = std::ranges::none_of(also, [](const BuildResult& r) { return r.failure == kLateBuild; });
   results.erase(results.begin() + 1, results.begin() + 1 + std::ssize(limit.also));
-  for (std::size_t i = 0; i < rows.size(); ++i) take(*rows[i], results[i], engine);
+  for (std::size_t i = 0; i < rows.size(); ++i) take(*rows[i], problem, results[i], engine);
   return has_also;
 }
 

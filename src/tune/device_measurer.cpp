@@ -147,7 +147,7 @@ void DeviceMeasurer::ask_nvml() {
 }
 
 void DeviceMeasurer::begin(const Workload& problem, const MeasureOptions& options) {
-  require_bare(problem);
+  require_measured_product(problem);
   end();
   gpu_.environment = device_.environment();  // the toolchain may have been loaded since
   session_ = std::make_unique<Session>(device_, problem, options);

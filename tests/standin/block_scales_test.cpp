@@ -1,7 +1,9 @@
 // Scales of blocks of FP8, from the call to the launch.
 
+#include "context_impl.hpp"
 #include "gpu/batch_run.hpp"
 #include "gpu/group_run.hpp"
+#include "records/problem_fields.hpp"
 #include "standin/runtime_fixture.hpp"
 
 #include <functional>
@@ -74,6 +76,21 @@ TEST_F(BlockScalesTest, GroupsHaveScalesOfTheirOwn) {
     SCOPED_TRACE(c.text());
     EXPECT_EQ(GroupRun(driver_, c, stream()).difference(context(Policy::estimate)), "");
   }
+}
+
+TEST_F(BlockScalesTest, TuningMeasuresThem) {
+  GemmCase c = case_of("64 272 384 nt e4m3", 0, 16);
+  const Workload problem = c.described();
+  const TuneResult result = context().tune(std::vector{problem}, quick_tuning(3)).at(0);
+  EXPECT_EQ(result.failure, "");
+  EXPECT_GT(result.measured, 0);
+  ASSERT_EQ(records().size(), 1u);
+  EXPECT_EQ(class_of(records()[0].record.problem), class_of(problem));
+  EXPECT_EQ(context().plan(problem).origin(), Origin::tuned);
+  c.problem.epilogue.bias = Bias::per_column;  // measured without it
+  EXPECT_EQ(context().plan(c.described()).origin(), Origin::tuned);
+  EXPECT_EQ(records().size(), 1u);
+  expect_right(context(), c, stream());
 }
 
 TEST_F(BlockScalesTest, WrongOperandsAreNamed) {

@@ -3,6 +3,7 @@
 
 #include "gpu/check_kernels.hpp"
 #include "gpu/operand_pool.hpp"
+#include "tune/exact_check.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -65,6 +66,24 @@ TEST_F(CheckKernelsTest, DigestSeesEveryWriteOutsideD) {
       byte += byte + 64 > set.d && byte < d_end + 64 ? 1 : 61;  // all of D and nearby bytes; else samples
     }
     EXPECT_EQ(elements, problem.m * problem.n * size_bytes(dtype));
+  }
+}
+
+TEST_F(CheckKernelsTest, ScalesOfBlocksLeaveExactSumsAsTheyAre) {
+  for (const char* text : {"64 272 384 nt e4m3", "96 136 200 nt e4m3 groups=4", "48 136 200 nt e4m3 groups=4,masked"}) {
+    const Workload problem = parse_workload(std::string(text) + " epilogue=scale_a:block_1x128+scale_b:block_128x128");
+    const OperandPool pool(driver_, problem, 1, 1 << 20);
+    const OperandSet& set = pool.sets().front();
+    const Plan plan = context(Policy::estimate).plan(problem);
+    const auto launch = [&](const OperandSet& on, CUstream stream) {
+      plan.launch(stream, OperandPool::operands(on, 1, 0));
+    };
+    EXPECT_EQ(check_exactly(kernels(), problem, pool, 3, stream(), launch), "") << text;
+    float scale = 0;
+    driver_.check(driver_.cuMemcpyDtoH(&scale, set.epilogue.scale_a, sizeof scale), "read a scale");
+    EXPECT_EQ(scale, 2);
+    driver_.check(driver_.cuMemcpyDtoH(&scale, set.epilogue.scale_b, sizeof scale), "read a scale");
+    EXPECT_EQ(scale, 0.5f);
   }
 }
 

@@ -1,4 +1,4 @@
-// Choices for products with an epilogue. Records are of bare products.
+// Choices for products with an epilogue. Records are of bare products, or of products with scales of blocks.
 
 #include "plan/choice.hpp"
 #include "unit/database_fixture.hpp"
@@ -55,6 +55,55 @@ TEST(FusedChoice, WithoutARecordAShortEpilogueTakesTheBarePick) {
   const Database database{DatabaseOptions{}};
   const std::string bare = "8192 14336 4096 nt bf16";
   EXPECT_EQ(first_choice(bare + " epilogue=bias", database).config, first_choice(bare, database).config);
+}
+
+class ScaledChoice : public testing::Test {
+ protected:
+  static constexpr const char* kBare = "4096 2112 7168 nt e4m3";
+  static constexpr const char* kScales = " epilogue=scale_a:block_1x128+scale_b:block_128x128";
+  static constexpr const char* kBarePick = "wgmma_m192_n176_k128_c2_sn1_pp0_o0_s4_cm1_cn1_b1_pr1";
+  static constexpr const char* kScaledPick = "wgmma_m192_n128_k128_c3_sn0_pp0_o0_s4_cm1_cn1_b1_pr1";
+
+  void record(const std::string& problem, const std::string& config) {
+    TuningRecord record = sample_record(problem);
+    record.config = *parse_config(config);
+    record.launch = {8, false};
+    database_.add(record);
+  }
+  void expect(const std::string& problem, const std::string& config, Origin origin) {
+    const Choice choice = first_choice(problem, database_);
+    EXPECT_EQ(to_string(choice.config), config) << problem;
+    EXPECT_EQ(choice.origin, origin) << problem;
+  }
+
+  const std::string scaled_ = std::string(kBare) + kScales;
+  Database database_{DatabaseOptions{}};
+};
+
+TEST_F(ScaledChoice, ScalesOfBlocksHaveRecordsOfTheirOwn) {
+  record(kBare, kBarePick);
+  record(scaled_, kScaledPick);
+  expect(kBare, kBarePick, Origin::tuned);
+  expect(scaled_, kScaledPick, Origin::tuned);
+  expect(scaled_ + "+bias", kScaledPick, Origin::tuned);
+}
+
+TEST_F(ScaledChoice, ARecordOfTheBareProductIsTheNearest) {
+  record("64 24576 1536 nt e4m3", "wgmma_m64_n224_k128_c2_sn1_pp0_o0_s5_cm1_cn1_b1_pr1");
+  expect("64 24576 1536 nt e4m3", "wgmma_m64_n224_k128_c2_sn1_pp0_o0_s5_cm1_cn1_b1_pr1", Origin::tuned);
+  expect(std::string("64 24576 1536 nt e4m3") + kScales, "wgmma_m64_n224_k128_c2_sn1_pp0_o0_s5_cm1_cn1_b1_pr1",
+         Origin::nearest);
+}
+
+TEST_F(ScaledChoice, ARecordWithScalesSaysNothingOfTheBareProduct) {
+  record(scaled_, kScaledPick);
+  EXPECT_EQ(first_choice(kBare, database_).origin, Origin::estimated);
+}
+
+TEST_F(ScaledChoice, ANearRecordWithScalesComesBeforeTheBareProductsOwn) {
+  record("4096 2112 7168 nt e4m3", kBarePick);
+  record(std::string("3584 2112 7168 nt e4m3") + kScales, kScaledPick);
+  expect(scaled_, kScaledPick, Origin::nearest);
 }
 
 TEST(FusedChoice, NoEpilogueMakesALargeProductDivideK) {

@@ -67,6 +67,15 @@ TEST(ProblemFields, AnEpilogueIsNoPartOfTheClass) {
   EXPECT_EQ(class_of(fused), class_of(parse_workload("64 64 64 nt bf16")));
 }
 
+TEST(ProblemFields, ScalesOfBlocksAreAPartOfTheClass) {
+  const std::string scaled = "64 512 512 nt e4m3 epilogue=scale_a:block_1x128+scale_b:block_128x128";
+  EXPECT_EQ(class_of(parse_workload(scaled + "+bias+gelu")), class_of(parse_workload(scaled)));
+  EXPECT_NE(class_of(parse_workload(scaled)), class_of(parse_workload("64 512 512 nt e4m3")));
+  const Workload with_vectors = parse_workload("64 512 512 nt e4m3 epilogue=scale_a:vector+scale_b:vector");
+  EXPECT_EQ(class_of(with_vectors), class_of(parse_workload("64 512 512 nt e4m3")));
+  EXPECT_EQ(class_of(read_back(parse_workload(scaled))), class_of(parse_workload(scaled)));
+}
+
 TEST(ProblemFields, TheLongestClassFits) {
   const std::string sizes = std::to_string(kMaxSize);
   const Workload longest = parse_workload(

@@ -130,7 +130,7 @@ int run_bench(Session& session, const BenchCommand& command) {
   require(problems);
   watch_for_interrupt();
   if (command.quality || command.exhaustive || command.compared_configs > 0)
-    std::ranges::for_each(problems, require_bare);
+    std::ranges::for_each(problems, require_measured_product);
   if (command.quality) {
     session.schema = "bench-quality";
     return run_quality(session, problems, command.tuning, command.bench.rounds, command.measuring);

@@ -312,7 +312,7 @@ std::string check_fused(const Driver& driver, const CheckKernels& checks, const 
                         unsigned seed, CUstream stream, const LaunchFused& launch) {
   const Workload problem = with_uniform_groups(asked);
   const float beta = problem.hints.beta_is_zero ? 0.0f : 1.0f;
-  checks.fill_check(problem, set, seed, stream);
+  checks.fill_check(asked, set, seed, stream);
   checks.fill_epilogue(asked, set, kAlpha, beta, seed, stream);
   launch(kAlpha, beta);
   driver.check(driver.cuStreamSynchronize(stream), "run a fused kernel and check its result");
