@@ -198,7 +198,8 @@ void require_supported(const Workload& workload) {
 void require_measured_product(const Workload& p) {
   if (p.epilogue == measured_product(p).epilogue) return;
   throw Error(ErrorCode::not_supported,
-              "single configs are measured on bare products; leave out the epilogue of " + to_string(p));
+              "single configs are measured on bare products, or with scales of blocks; leave out the epilogue of " +
+                  to_string(p));
 }
 
 }  // namespace hotgemm

@@ -82,6 +82,21 @@ TEST_F(BlockScalesOnGpu, CallsAreExact) {
   }
 }
 
+/// Candidates are measured with scales, and checked with those that leave exact sums as they are.
+TEST_F(BlockScalesOnGpu, ATunedCallIsExact) {
+  const TemporaryDirectory cache;
+  Context context(tuning_options(cache.string()));
+  double worst = 0;
+  for (const std::string bare : {"64 576 1024 nt e4m3", "300 528 512 nt e4m3 beta=1"}) {
+    const GemmCase c = case_of(parse_workload(bare + kBlocks));
+    SCOPED_TRACE(c.text());
+    expect_right(
+        c, [&](const Operands& o) { context.gemm(stream(), c.problem, o); }, worst);
+    EXPECT_EQ(context.plan(c.described()).origin(), Origin::tuned);
+  }
+  EXPECT_EQ(context.stats().tuned, 2U);
+}
+
 TEST_F(BlockScalesOnGpu, AGroupedCallEqualsACallForEachGroup) {
   unsigned seed = 1;
   for (const char* bare :

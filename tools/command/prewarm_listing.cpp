@@ -38,11 +38,12 @@ bool PrewarmListing::add(const PrewarmTask& task, bool with_candidates) {
     return false;
   }
   if (!with_candidates) return true;
-  PrewarmTask bare = task;  // the tuner measures the bare product
-  bare.problem = without_epilogue(task.problem);
-  if (!(bare.problem == task.problem)) seen.clear();  // other kernels of the same configs
-  for (const Candidate& c : candidates_if_any(bare.problem, nominal_device(task.arch), TuneOptions{}.max_candidates)) {
-    if (seen.insert(to_string(c.config)).second) row(bare, c.config, "candidate");
+  PrewarmTask measured = task;
+  measured.problem = measured_product(task.problem);
+  if (!(measured.problem == task.problem)) seen.clear();  // other kernels of the same configs
+  const int most = TuneOptions{}.max_candidates;
+  for (const Candidate& c : candidates_if_any(measured.problem, nominal_device(task.arch), most)) {
+    if (seen.insert(to_string(c.config)).second) row(measured, c.config, "candidate");
   }
   return true;
 }
