@@ -278,8 +278,9 @@ Context::Impl::Tuned Context::Impl::plan_by_tuning(DeviceState& device, const Wo
 
 std::shared_ptr<const PlanImpl> Context::Impl::plan_of(DeviceState& device, const Workload& problem,
                                                        const TuneOutcome& outcome) {
-  // The bare product was measured. Its record picks the fused kernel.
-  if (problem.epilogue != Epilogue{}) return plan_without_measuring(device, problem, Policy::tune);
+  // What was measured may lack a part of the epilogue. Then its record picks the fused kernel.
+  if (problem.epilogue != measured_product(problem).epilogue)
+    return plan_without_measuring(device, problem, Policy::tune);
   const Candidate& winner = outcome.candidates.front();
   const Choice choice{winner.config, winner.launch, Origin::tuned, 0};
   const std::size_t bytes = engine_.workspace_of(choice.config, choice.launch, problem).total_bytes();

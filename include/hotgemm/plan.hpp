@@ -55,11 +55,12 @@ class Plan {
   std::string config() const;
   Origin origin() const;  ///< who chose the config
   /// The distance to the recorded class if origin is `nearest`: sqrt of the sum of squared log2 ratios of m, n and k.
-  /// It is 0 for a product with scales of blocks whose pick was recorded without them.
+  /// The recorded class of a product with scales of blocks may be one without them, also of the same sizes: then it is
+  /// 0.
   double distance() const;
   /// The time of cuBLAS's default divided by the time of this kernel, as both were measured when the class was tuned;
   /// above 1, this kernel is faster. 0 if the class's record does not say. Of a fused problem, it is the ratio of the
-  /// bare products, or of those with scales of blocks.
+  /// bare products; with scales of blocks, of the products with them.
   double cublas_ratio() const;
   Resources resources() const;  ///< of the kernel
   /// Bytes of device memory that a launch needs besides the operands. The caller passes them in Operands::workspace.

@@ -5,29 +5,49 @@
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <thread>
 
 namespace hotgemm {
 namespace {
 
 std::atomic<bool> forked{false};
 
-std::shared_timed_mutex& delaying() {
-  static auto* mutex = new std::shared_timed_mutex;  // never freed: threads may fork while the program ends
-  return *mutex;
+// No lock: a child could not give back what its parent's thread had taken.
+std::atomic<int> delaying{0};  // threads that hold a ForkDelay
+std::atomic<int> forking{0};   // threads that fork
+thread_local int delays_of_thread = 0;
+
+/// Asks `condition` until it is true, and returns whether it became so. The time is limited, because a handler of
+/// fork() elsewhere may hold what the other thread needs.
+template <class Condition>
+bool await(const Condition& condition) noexcept {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kMostWait{2};
+  const Clock::time_point end = Clock::now() + kMostWait;
+  while (!condition()) {
+    if (Clock::now() >= end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
 }
-thread_local bool is_delaying_others = false;
+
+/// Counts this thread among those that delay forks, if no fork is under way. One that begins now waits.
+bool enter() noexcept {
+  ++delaying;
+  if (forking == 0) return true;
+  --delaying;
+  return false;
+}
 
 void before_fork() {
-  constexpr std::chrono::seconds kMostWait{2};  // another handler of fork() may hold what a delaying thread needs
-  is_delaying_others = delaying().try_lock_for(kMostWait);
+  ++forking;
+  if (delays_of_thread == 0) await([] { return delaying == 0; });
 }
-void after_fork() {
-  if (is_delaying_others) delaying().unlock();
-  is_delaying_others = false;
-}
+void after_fork() { --forking; }
 void after_fork_in_child() {
   forked.store(true, std::memory_order_relaxed);
-  after_fork();
+  forking = 0;  // this thread is the only one
+  delaying = delays_of_thread > 0 ? 1 : 0;
 }
 
 }  // namespace
@@ -39,9 +59,14 @@ void watch_for_fork() {
 
 bool is_forked_child() noexcept { return forked.load(std::memory_order_relaxed); }
 
-ForkDelay::ForkDelay() {
+ForkDelay::ForkDelay() noexcept {
   watch_for_fork();
-  lock_ = std::shared_lock(delaying());
+  if (delays_of_thread++ > 0) return;
+  if (!await(enter)) ++delaying;
+}
+
+ForkDelay::~ForkDelay() {
+  if (--delays_of_thread == 0) --delaying;
 }
 
 }  // namespace hotgemm

@@ -1,5 +1,7 @@
 #include "base/profiler_range.hpp"
 
+#include "base/fork_guard.hpp"
+
 #include <dlfcn.h>
 
 #include <array>
@@ -75,6 +77,7 @@ class Profiler {
 
   /// The library is never closed: it keeps pointers to the tables.
   static bool initialize(const char* path) {
+    const ForkDelay delay;
     void* library = ::dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     if (library == nullptr) return false;
     using Initialize = int (*)(const void* (*export_table)(std::uint32_t));

@@ -16,8 +16,8 @@ void require_supported(const Workload& workload);
 /// Throws Error{not_supported} if `problem` has a gate and C is read.
 void require_no_c_with_gate(const Problem& problem, bool reads_c);
 
-/// Throws Error{not_supported} if `problem` has an epilogue with more than scales of blocks. Single configs are measured
-/// on bare products: a record serves all fused kernels.
+/// Throws Error{not_supported} if `problem` has an epilogue with more than scales of blocks. Single configs are
+/// measured on the product that is recorded: a record serves all fused kernels.
 void require_measured_product(const Workload& problem);
 
 }  // namespace hotgemm

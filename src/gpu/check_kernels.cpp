@@ -3,7 +3,7 @@
 #include "config/work.hpp"
 
 #include <algorithm>
-#include <bit>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -75,16 +75,23 @@ void CheckKernels::fill_check(const Problem& asked, const OperandSet& set, unsig
                 "poison D");
 }
 
-/// Scales whose products are 1, so that the exact sums are those without scales.
+/// Scales whose products are 1 for each block of k, so that the exact sums are those without scales. Neighbouring
+/// blocks of k have others, so that a kernel that takes those of another block is wrong.
 void CheckKernels::fill_check_scales(const Problem& p, const EpilogueSet& set, CUstream stream) const {
-  const auto fill_with = [&](CUdeviceptr scales, std::int64_t count, float value) {
-    driver_.check(
-        driver_.cuMemsetD32Async(scales, std::bit_cast<unsigned>(value), static_cast<std::size_t>(count), stream),
-        "fill scales");
-  };
   const auto [of_a, of_b] = block_scale_counts(p, set);
-  fill_with(set.scale_a, of_a, 2.0f);
-  fill_with(set.scale_b, of_b, 0.5f);
+  std::vector<float> a(static_cast<std::size_t>(of_a)), b(static_cast<std::size_t>(of_b));
+  const std::int64_t blocks = scale_blocks(p.k);
+  const auto scale = [&](std::int64_t block) { return std::ldexp(1.0f, static_cast<int>(block % 3) - 1); };
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    a[i] = scale(static_cast<std::int64_t>(i) / set.ld_scale_a % blocks);  // a row for each block of k
+  }
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = 1 / scale(static_cast<std::int64_t>(i) % set.ld_scale_b);
+  const auto upload = [&](CUdeviceptr to, const std::vector<float>& scales) {
+    driver_.check(driver_.cuMemcpyHtoDAsync(to, scales.data(), scales.size() * sizeof(float), stream), "fill scales");
+  };
+  upload(set.scale_a, a);
+  upload(set.scale_b, b);
+  driver_.check(driver_.cuStreamSynchronize(stream), "fill scales");
 }
 
 void CheckKernels::fill_check_c(const Problem& asked, CUdeviceptr matrix, std::int64_t ld, unsigned seed,

@@ -33,8 +33,8 @@ class CheckKernels {
     report_.abandon();
   }
 
-  /// Enqueues the fill with check data of A, B and, if present, C; D gets unwritten_byte, and scales of blocks numbers
-  /// whose products are 1.
+  /// Enqueues the fill with check data of A, B and, if present, C; D gets unwritten_byte, and scales of blocks powers
+  /// of two whose products are 1; it waits for these.
   void fill_check(const Problem& problem, const OperandSet& set, unsigned seed, CUstream stream) const;
   /// Enqueues the fill of an m×n matrix with the check data of C.
   void fill_check_c(const Problem& problem, CUdeviceptr matrix, std::int64_t ld, unsigned seed, CUstream stream) const;

@@ -161,10 +161,10 @@ Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, s
   check(set_flow_callback_(program, is_to_end, &flow), "set a deadline for");
   const nvrtcResult result = compile_program_(program, static_cast<int>(options.size()), options.data());
   flow.signals.mend();
-  if (delay) is_used.store(true, std::memory_order_relaxed);
-  // The first compilation makes objects of NVRTC that the end of the program destroys.
-  static std::once_flag first;
-  std::call_once(first, renew_exit_handlers);
+  // The first whole compilation makes the objects of NVRTC that the end of the program destroys.
+  if (delay) renew_exit_handlers();
+  if (result == NVRTC_SUCCESS) is_used.store(true, std::memory_order_relaxed);
+  delay.reset();
   if (result == NVRTC_ERROR_CANCELLED) {
     throw Error(ErrorCode::interrupted,
                 "the compilation of " + source.symbol + " was cancelled, at its deadline or at the end of the program");

@@ -199,9 +199,9 @@ std::vector<Choice> from_neighbours(const Workload& like, const Asked& asked, do
 /// is taken for as fast as the best choice, and other configs for slower than the pick of the class's own record, which
 /// has been measured. The model tells what the epilogue adds to each; of a short problem it is too coarse.
 void rank_fused(std::vector<Choice>& choices, const Asked& asked, const DeviceInfo& device) {
-  std::vector<double> bare_us;
-  for (const Choice& c : choices) bare_us.push_back(predict_us(c.config, asked.product, device));
-  const double least_us = std::ranges::min(bare_us);
+  std::vector<double> product_us;
+  for (const Choice& c : choices) product_us.push_back(predict_us(c.config, asked.product, device));
+  const double least_us = std::ranges::min(product_us);
   if (least_us < kShortUs) return;
   const bool is_tuned = choices.front().origin == Origin::tuned;
   const double regret = is_tuned ? kEstimateRegret : kUnmeasuredRegret;
@@ -212,8 +212,8 @@ void rank_fused(std::vector<Choice>& choices, const Asked& asked, const DeviceIn
   };
   std::vector<std::pair<double, Choice>> ranked;
   for (std::size_t i = 0; i < choices.size(); ++i) {
-    const double added = predict_us(choices[i].config, asked.problem, device) - bare_us[i];
-    ranked.emplace_back(measured_us(choices[i].origin, bare_us[i]) + added, std::move(choices[i]));
+    const double added = predict_us(choices[i].config, asked.problem, device) - product_us[i];
+    ranked.emplace_back(measured_us(choices[i].origin, product_us[i]) + added, std::move(choices[i]));
   }
   std::ranges::stable_sort(ranked, {}, &std::pair<double, Choice>::first);
   choices.clear();
@@ -300,35 +300,45 @@ std::optional<Found> find_record(const Workload& problem, const std::string& arc
 
 namespace {
 
-/// The choices by the record of the class, or by near ones. `predictions` are those of the anchors.
-std::vector<Choice> from_records(const Workload& like, const Asked& asked, const std::vector<Prediction>& predictions,
-                                 const DeviceInfo& device, const Database& database, const GpuQuery& query) {
-  std::vector<Choice> choices;
-  if (const auto found = find_record(like, device.arch, database, query)) {
-    const TuningRecord& record = found->record;
-    choices.push_back({.config = record.config,
-                       .launch = record.launch,
-                       .origin = Origin::tuned,
-                       .cublas_ratio = record.objective == Objective::speed ? record.cublas.default_ratio : 0});
-    // The ratio to cuBLAS is that of the product for both.
-    if (const auto lean = with_second_buffer(record.config, traits_of(asked.problem, record.launch))) {
-      choices.push_back(choices.front());
-      choices.back().config = *lean;
-      choices.back().origin = Origin::nearest;
-    }
-    return choices;
+/// Records, and the GPU for which they choose.
+struct Records {
+  const DeviceInfo& device;
+  const Database& database;
+  const GpuQuery& query;
+
+  std::vector<Choice> near(const Workload& like, const Asked& asked, double anchor_us) const {
+    return from_neighbours(like, asked, anchor_us, device, database, query);
   }
-  const auto from = [&](const Workload& near, const Asked& asked_for, double us) {
-    return from_neighbours(near, asked_for, us, device, database, query);
-  };
-  choices = from(asked.product, asked, least_us(predictions));
-  if (choices.empty() && asked.problem.order != SumOrder::any) {
+};
+
+/// The pick of the record of `like`, the asked product, and the same with a second buffer.
+std::vector<Choice> from_own_record(const Workload& like, const Asked& asked, const Records& records) {
+  const std::optional<Found> found = find_record(like, records.device.arch, records.database, records.query);
+  if (!found) return {};
+  const TuningRecord& record = found->record;
+  std::vector<Choice> choices{{.config = record.config,
+                               .launch = record.launch,
+                               .origin = Origin::tuned,
+                               .cublas_ratio = record.objective == Objective::speed ? record.cublas.default_ratio : 0}};
+  // The ratio to cuBLAS is that of the product for both.
+  if (const auto lean = with_second_buffer(record.config, traits_of(asked.problem, record.launch))) {
+    choices.push_back(choices.front());
+    choices.back().config = *lean;
+    choices.back().origin = Origin::nearest;
+  }
+  return choices;
+}
+
+/// The picks of the records that are nearest in another order of sums, or of one large product.
+std::vector<Choice> from_looser_records(const Asked& asked, double anchor_us, const Records& records) {
+  std::vector<Choice> choices;
+  if (asked.problem.order != SumOrder::any) {
     const Asked any{in_any_order(asked.problem), in_any_order(asked.product)};
-    choices = from(any.product, any, least_us(predicted_anchors(any, device)));
+    choices = records.near(any.product, any, least_us(predicted_anchors(any, records.device)));
   }
   // Large groups take the tiles of one large product, of which there are more records.
   if (choices.empty() && asked.problem.groups != 0) {
-    choices = from(without_groups(asked.product), asked, least_us(predictions));
+    choices = records.near(without_groups(asked.product), asked, anchor_us);
   }
   return choices;
 }
@@ -341,15 +351,20 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
   const int sm_count = sm_count_of(query, device);
   // All problems of a class get the same answer.
   const Workload problem = with_largest_sizes(without_idle_limit(asked, sm_count));
+  const Records records{device, database, query};
   Asked by = measured(problem);
   std::vector<Prediction> predictions = predicted_anchors(by, device);
-  std::vector<Choice> choices = from_records(asked, by, predictions, device, database, query);
-  const bool has_scales = by.product.epilogue != Epilogue{}, is_by_bare = has_scales && choices.empty();
-  if (is_by_bare) {  // without records of products with scales of blocks, those of bare ones say how fast kernels are
+  std::vector<Choice> choices = from_own_record(asked, by, records);
+  if (choices.empty()) choices = records.near(by.product, by, least_us(predictions));
+  // Without records of products with scales of blocks, those of bare ones say how fast kernels are.
+  const bool is_by_bare = choices.empty() && by.product.epilogue != Epilogue{};
+  if (is_by_bare) {
     by.product = without_epilogue(problem);
     predictions = predicted_anchors(by, device);
-    choices = from_records(without_epilogue(asked), by, predictions, device, database, query);
+    choices = from_own_record(without_epilogue(asked), by, records);
+    if (choices.empty()) choices = records.near(by.product, by, least_us(predictions));
   }
+  if (choices.empty()) choices = from_looser_records(by, least_us(predictions), records);
   // Beside a record these choices are for kernels that spill, and for long epilogues; an SM limit leaves few of them.
   // Two matrices of an epilogue need registers, which are known to suffice for anchors.
   const bool is_refined = choices.empty() && problem.sm_limit == 0 && problem.epilogue.matrices_read() < 2;
@@ -361,7 +376,7 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
       choices.push_back(std::move(choice));
     }
   }
-  // The bare product was recorded. A fused kernel needs more registers.
+  // The measured product was recorded. A fused kernel needs more registers.
   std::erase_if(choices, [&](const Choice& c) {
     return problem.epilogue != Epilogue{} && !is_legal(c.config, traits_of(problem, c.launch), arch_limits(arch));
   });
@@ -379,8 +394,9 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
   }
   choices = permitted(std::move(choices), problem, {arch_limits(arch), sm_count});
   if (problem.epilogue != by.product.epilogue) rank_fused(choices, by, device);
-  for (Choice& choice : choices) {
+  for (Choice& choice : choices) {  // the class itself has no record
     if (is_by_bare && choice.origin == Origin::tuned) choice.origin = Origin::nearest;
+    if (is_by_bare) choice.cublas_ratio = 0;
   }
   return choices;
 }

@@ -36,13 +36,14 @@ std::optional<Found> find_record(const Workload& problem, const std::string& arc
 /// The choices without measuring, best first; never empty. The first one is used; the next ones replace it if its
 /// kernel spills. If a record of the class exists, it comes first, and then its config with a second buffer if the
 /// epilogue reads a matrix; if not, the configs of the near records come first whose picks the model expects to do as
-/// well here, ranked by the model. The anchors follow, ranked by the model, and without a record and an SM limit also
-/// variants of the best of them, unless the epilogue reads two matrices. Choices for a long product with an epilogue
-/// are ranked anew. All choices obey the problem's order of sums and its SM limit. The model knows `arch` alone. The
-/// order of the records, and so the result, also depends on the GPU model, its SMs, the driver and the toolchain of
-/// `query`, as far as records name them: prewarm, without a GPU, asks for each of known_environments. An SM limit that
-/// leaves out no SM of the GPU has no effect. Throws Error{not_supported} if no kernel computes the problem on `arch`,
-/// or none stays within the limit.
+/// well here, ranked by the model. A product with scales of blocks that has neither an own record nor a near one has
+/// the choices by the records of bare products, as near ones and without a ratio to cuBLAS. The anchors follow, ranked
+/// by the model, and without a record and an SM limit also variants of the best of them, unless the epilogue reads two
+/// matrices. Choices for a long product with an epilogue are ranked anew. All choices obey the problem's order of sums
+/// and its SM limit. The model knows `arch` alone. The order of the records, and so the result, also depends on the GPU
+/// model, its SMs, the driver and the toolchain of `query`, as far as records name them: prewarm, without a GPU, asks
+/// for each of known_environments. An SM limit that leaves out no SM of the GPU has no effect. Throws
+/// Error{not_supported} if no kernel computes the problem on `arch`, or none stays within the limit.
 std::vector<Choice> choose(const Workload& problem, const std::string& arch, const Database& database,
                            const GpuQuery& query);
 

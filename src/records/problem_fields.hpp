@@ -11,7 +11,8 @@
 namespace hotgemm {
 
 /// `problem` with m, and the sizes of batches and groups, replaced by their buckets, but by no more than the largest
-/// size that parse_workload accepts. A prepacked operand is one of alignment class 16, as in the class key.
+/// size that parse_workload accepts. A prepacked operand is one of alignment class 16, as in the class key. Of the
+/// epilogue it has what is measured.
 Workload class_of(const Workload& problem);
 
 /// The measured sizes, each after a comma: "m" always, "batch" and "groups" where they differ from the class's.

@@ -39,9 +39,12 @@ std::vector<KernelConfig> winners_nearby(const Workload& problem, const Database
       configs.push_back(neighbour.found.record.config);
     }
   };
+  if (problem.epilogue != Epilogue{}) {  // scales of blocks: first the kernel of the bare product, if it takes them
+    if (const auto own = database.find(without_epilogue(problem), query)) configs.push_back(own->record.config);
+  }
   add(problem);
   if (const std::optional<Workload> sibling = with_other_16_bit_type(problem)) add(*sibling);
-  if (problem.epilogue != Epilogue{}) {  // scales of blocks: the kernels of the bare product that take them
+  if (problem.epilogue != Epilogue{}) {
     add(without_epilogue(problem));
     const ArchLimits& arch = arch_limits(query.environment.arch);
     std::erase_if(configs, [&](const KernelConfig& config) {

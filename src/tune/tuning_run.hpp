@@ -77,7 +77,7 @@ struct TuningObserver {
   std::function<void(const GpuFacts&)> started;         ///< once, after the GPUs are known and before the first problem
   std::function<EarlierRun(const Workload&)> earlier;   ///< called before each problem, after `started`
   std::function<void(int gpu, const Workload&)> began;  ///< measuring begins
-  // These name what is measured: the bare product with the largest sizes of the class (largest_of_class).
+  // These name what is measured: the measured product with the largest sizes of the class (largest_of_class).
   std::function<void(int gpu, const Workload&, const Candidate&)> rejected;
   std::function<void(int gpu, const Workload&, const Sample&)> sampled;
   std::function<void(int gpu, const Workload&, const RaceLeader&)> led;

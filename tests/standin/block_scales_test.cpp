@@ -1,5 +1,6 @@
 // Scales of blocks of FP8, from the call to the launch.
 
+#include "config/class_key.hpp"
 #include "context_impl.hpp"
 #include "gpu/batch_run.hpp"
 #include "gpu/group_run.hpp"
@@ -81,16 +82,25 @@ TEST_F(BlockScalesTest, GroupsHaveScalesOfTheirOwn) {
 TEST_F(BlockScalesTest, TuningMeasuresThem) {
   GemmCase c = case_of("64 272 384 nt e4m3", 0, 16);
   const Workload problem = c.described();
-  const TuneResult result = context().tune(std::vector{problem}, quick_tuning(3)).at(0);
-  EXPECT_EQ(result.failure, "");
-  EXPECT_GT(result.measured, 0);
-  ASSERT_EQ(records().size(), 1u);
-  EXPECT_EQ(class_of(records()[0].record.problem), class_of(problem));
-  EXPECT_EQ(context().plan(problem).origin(), Origin::tuned);
+  EXPECT_EQ(context().plan(without_epilogue(problem)).origin(), Origin::tuned);
+  EXPECT_EQ(context().plan(problem).origin(), Origin::tuned);  // although the bare product has a record
+  EXPECT_EQ(context().stats().tuned, 2u);
+  std::vector<Workload> classes;
+  for (const Found& found : records()) classes.push_back(class_of(found.record.problem));
+  EXPECT_THAT(classes, testing::UnorderedElementsAre(class_of(problem), class_of(without_epilogue(problem))));
   c.problem.epilogue.bias = Bias::per_column;  // measured without it
   EXPECT_EQ(context().plan(c.described()).origin(), Origin::tuned);
-  EXPECT_EQ(records().size(), 1u);
+  EXPECT_EQ(context().stats().tuned, 2u);
   expect_right(context(), c, stream());
+}
+
+TEST_F(BlockScalesTest, ARecordWithScalesReplacesAPlanByTheBareProducts) {
+  const GemmCase c = case_of("64 272 384 nt e4m3", 0, 16);
+  const Workload problem = c.described();
+  context(Policy::estimate).tune(std::vector{without_epilogue(problem)}, quick_tuning(2));
+  EXPECT_NE(context().plan(problem).origin(), Origin::tuned);
+  context().tune(std::vector{problem}, quick_tuning(2));
+  EXPECT_EQ(context().plan(problem).origin(), Origin::tuned);
 }
 
 TEST_F(BlockScalesTest, WrongOperandsAreNamed) {

@@ -79,11 +79,13 @@ TEST_F(CheckKernelsTest, ScalesOfBlocksLeaveExactSumsAsTheyAre) {
       plan.launch(stream, OperandPool::operands(on, 1, 0));
     };
     EXPECT_EQ(check_exactly(kernels(), problem, pool, 3, stream(), launch), "") << text;
-    float scale = 0;
-    driver_.check(driver_.cuMemcpyDtoH(&scale, set.epilogue.scale_a, sizeof scale), "read a scale");
-    EXPECT_EQ(scale, 2);
-    driver_.check(driver_.cuMemcpyDtoH(&scale, set.epilogue.scale_b, sizeof scale), "read a scale");
-    EXPECT_EQ(scale, 0.5f);
+    // A kernel that takes the scales of the next block of k is wrong.
+    OperandSet late = set;
+    late.epilogue.scale_b += sizeof(float);
+    const auto launch_late = [&](const OperandSet&, CUstream stream) {
+      plan.launch(stream, OperandPool::operands(late, 1, 0));
+    };
+    EXPECT_THAT(check_exactly(kernels(), problem, pool, 3, stream(), launch_late), testing::StartsWith("wrong: "));
   }
 }
 

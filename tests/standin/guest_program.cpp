@@ -4,7 +4,8 @@
 //   plans PROBLEM under Policy::tune, and prints the origin and the config of the plan.
 // guest_program --default-context PROBLEM MILLISECONDS
 //   calls PROBLEM in the default context, which tunes it in the background, and ends so long after that began. The
-//   status is 3 if PROBLEM never waited to be tuned, or never began to be measured, and 4 if a forked child cannot end.
+//   status is 3 if PROBLEM never waited to be tuned, or never began to be measured, and 4 if a forked child cannot end
+//   (AddressSanitizer: no child).
 // guest_program --end-while-compiling MILLISECONDS
 //   ends so long after another thread began to compile, one kernel after the other.
 

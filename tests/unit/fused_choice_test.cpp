@@ -95,6 +95,23 @@ TEST_F(ScaledChoice, ARecordOfTheBareProductIsTheNearest) {
          Origin::nearest);
 }
 
+TEST_F(ScaledChoice, TheRecordOfBareGroupsComesBeforeThatOfOneLargeProduct) {
+  const std::string pick = "wgmma_m256_n128_k128_c2_sn0_pp0_o0_s4_cm1_cn1_b1_pr1";
+  record("32768 4096 7168 nt e4m3 groups=4", pick);
+  record(std::string("32768 4096 7168 nt e4m3") + kScales, kScaledPick);
+  expect(std::string("32768 4096 7168 nt e4m3 groups=4") + kScales, pick, Origin::nearest);
+}
+
+TEST_F(ScaledChoice, ARatioToCublasIsOfTheSameProduct) {
+  TuningRecord bare = sample_record("64 24576 1536 nt e4m3");
+  bare.config = *parse_config("wgmma_m64_n224_k128_c2_sn1_pp0_o0_s5_cm1_cn1_b1_pr1");
+  bare.launch = {8, false};
+  bare.cublas = {.version = "13.1.0", .default_ratio = 1.25};
+  database_.add(bare);
+  EXPECT_EQ(first_choice("64 24576 1536 nt e4m3", database_).cublas_ratio, 1.25);
+  EXPECT_EQ(first_choice(std::string("64 24576 1536 nt e4m3") + kScales, database_).cublas_ratio, 0);
+}
+
 TEST_F(ScaledChoice, ARecordWithScalesSaysNothingOfTheBareProduct) {
   record(scaled_, kScaledPick);
   EXPECT_EQ(first_choice(kBare, database_).origin, Origin::estimated);
