@@ -43,8 +43,8 @@ class Running {
  private:
   /// Waits once, and for a limited time: nothing is worth a program that never ends.
   void end() {
-    constexpr std::chrono::seconds kMostWait{5};
-    if (is_forked_child()) return;  // the threads that compile are those of the parent
+    constexpr std::chrono::seconds kMostWait{10};  // a kernel compiles in 1.2 s, on an idle machine
+    if (is_forked_child()) return;                 // the threads that compile are those of the parent
     std::unique_lock lock(mutex_);
     if (is_over_.exchange(true)) return;
     finished_.wait_for(lock, kMostWait, [this] { return count_ == count_of_thread_; });
