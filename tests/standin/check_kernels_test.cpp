@@ -70,20 +70,23 @@ TEST_F(CheckKernelsTest, DigestSeesEveryWriteOutsideD) {
 }
 
 TEST_F(CheckKernelsTest, ScalesOfBlocksLeaveExactSumsAsTheyAre) {
-  for (const char* text : {"64 272 384 nt e4m3", "96 136 200 nt e4m3 groups=4", "48 136 200 nt e4m3 groups=4,masked"}) {
+  for (const char* text : {"64 272 384 nt e4m3", "30 130 520 tn e5m2*e4m3>f16 beta=1", "70 150 300 nt e4m3 batch=3",
+                           "40 150 300 nn e4m3 batch=2,pointers", "96 136 200 nt e4m3 groups=4",
+                           "48 136 200 nt e4m3 groups=4,masked", "40 72 900 tn e4m3 groups=4,k"}) {
     const Workload problem = parse_workload(std::string(text) + " epilogue=scale_a:block_1x128+scale_b:block_128x128");
     const OperandPool pool(driver_, problem, 1, 1 << 20);
     const OperandSet& set = pool.sets().front();
     const Plan plan = context(Policy::estimate).plan(problem);
+    const float beta = problem.hints.beta_is_zero ? 0 : 1;
     const auto launch = [&](const OperandSet& on, CUstream stream) {
-      plan.launch(stream, OperandPool::operands(on, 1, 0));
+      plan.launch(stream, OperandPool::operands(on, 1, beta));
     };
     EXPECT_EQ(check_exactly(kernels(), problem, pool, 3, stream(), launch), "") << text;
     // A kernel that takes the scales of the next block of k is wrong.
     OperandSet late = set;
     late.epilogue.scale_b += sizeof(float);
     const auto launch_late = [&](const OperandSet&, CUstream stream) {
-      plan.launch(stream, OperandPool::operands(late, 1, 0));
+      plan.launch(stream, OperandPool::operands(late, 1, beta));
     };
     EXPECT_THAT(check_exactly(kernels(), problem, pool, 3, stream(), launch_late), testing::StartsWith("wrong: "));
   }
