@@ -55,7 +55,7 @@ class Plan {
   std::string config() const;
   Origin origin() const;  ///< who chose the config
   /// The distance to the recorded class if origin is `nearest`: sqrt of the sum of squared log2 ratios of m, n and k.
-  /// The recorded class of a product with scales of blocks may be one without them, also of the same sizes: then it is
+  /// The recorded class of a product with scales of blocks may be one without them, and of the same sizes; then it is
   /// 0.
   double distance() const;
   /// The time of cuBLAS's default divided by the time of this kernel, as both were measured when the class was tuned;

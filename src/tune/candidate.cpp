@@ -32,7 +32,8 @@ constexpr std::array<std::string_view, 5> kStageWords = {"chosen", "build", "loa
 constexpr int kNeighbours = 4;   // nearest classes whose winners are tried
 constexpr double kFarthest = 4;  // as Neighbour::distance: a factor of 16 in one size
 
-std::vector<KernelConfig> winners_nearby(const Workload& problem, const Database& database, const GpuQuery& query) {
+std::vector<KernelConfig> winners_nearby(const Workload& problem, const Database& database, const GpuQuery& query,
+                                         const ArchLimits& arch) {
   std::vector<KernelConfig> configs;
   const auto add = [&](const Workload& of) {
     for (const Neighbour& neighbour : database.nearest(of, query, kNeighbours, kFarthest)) {
@@ -46,7 +47,6 @@ std::vector<KernelConfig> winners_nearby(const Workload& problem, const Database
   if (const std::optional<Workload> sibling = with_other_16_bit_type(problem)) add(*sibling);
   if (problem.epilogue != Epilogue{}) {
     add(without_epilogue(problem));
-    const ArchLimits& arch = arch_limits(query.environment.arch);
     std::erase_if(configs, [&](const KernelConfig& config) {
       return !is_legal(config, traits_of(problem, with_repacks({}, config, problem)), arch);
     });
@@ -179,7 +179,7 @@ std::vector<Candidate> pick_candidates(const Workload& problem, const DeviceInfo
   };
   // The winners of the nearest classes come first: they were measured. A quarter of the places goes to anchors, in case
   // the model is wrong. A sixth goes to kernels that save energy, where the power cap may set the clock.
-  if (database != nullptr) add(affordable(winners_nearby(problem, *database, query)), std::max(count / 4, 1));
+  if (database != nullptr) add(affordable(winners_nearby(problem, *database, query, arch)), std::max(count / 4, 1));
   const auto ways = by_way(rank(affordable(anchors(problem, arch)), problem, device), problem, device);
   for (const std::vector<KernelConfig>& way : ways) {
     add(way, static_cast<int>(std::ssize(chosen)) + count / (ways.size() == 1 ? 4 : 8));
