@@ -278,7 +278,7 @@ Context::Impl::Tuned Context::Impl::plan_by_tuning(DeviceState& device, const Wo
 
 std::shared_ptr<const PlanImpl> Context::Impl::plan_of(DeviceState& device, const Workload& problem,
                                                        const TuneOutcome& outcome) {
-  // What was measured may lack a part of the epilogue. Then its record picks the fused kernel.
+  // The measured kernel may lack a part of the epilogue. Then its record picks the fused one.
   if (problem.epilogue != measured_product(problem).epilogue)
     return plan_without_measuring(device, problem, Policy::tune);
   const Candidate& winner = outcome.candidates.front();

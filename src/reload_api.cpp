@@ -27,7 +27,7 @@ std::size_t Context::reload() {
 }
 
 void Context::Impl::replace_plans_of(const Workload& problem) {
-  const ClassKey bare = without_epilogue(class_key(problem));  // whose record may serve a product with scales, too
+  const ClassKey bare = without_epilogue(class_key(problem));  // its record may serve a product with scales, too
   DeviceState& here = current();
   for_each_device([&](DeviceState& device) {
     for (const ClassKey& key : device.plans().keys()) {

@@ -7,9 +7,9 @@ void watch_for_fork();
 /// True in a process that was forked after watch_for_fork() had been called.
 bool is_forked_child() noexcept;
 
-/// While one exists, fork() in another thread waits, but for two seconds at most. To be held while a library is opened,
-/// and while NVRTC compiles for the first time: both register destructors under a lock of exit(), and a child that is
-/// forked meanwhile would wait for that lock for ever when it ends. A thread that forks within its own does not wait.
+/// Delays fork() in other threads while it exists, but by two seconds at most. A thread holds one while it opens a
+/// library, and while NVRTC compiles for the first time: both register destructors under a lock of exit(), and a child
+/// that is forked meanwhile would wait for that lock for ever when it ends. A thread does not wait for itself.
 class ForkDelay {
  public:
   /// Waits for a fork that is under way, likewise for two seconds at most.

@@ -67,8 +67,8 @@ Workload workload_of(const ClassKey& key);
 Workload without_epilogue(Workload problem);
 ClassKey without_epilogue(ClassKey key) noexcept;
 
-/// What is measured, and recorded, for `problem`: its bare product, whose pick serves the fused kernels too, of which
-/// there would be many. It keeps scales of blocks, because these are part of the main loop.
+/// The product that is measured and recorded for `problem`: the bare one, with scales of blocks if there are any,
+/// because these are part of the main loop. Its pick serves the fused kernels too, of which there would be many.
 Workload measured_product(Workload problem);
 ClassKey measured_product(ClassKey key) noexcept;
 

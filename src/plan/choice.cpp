@@ -356,7 +356,7 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
   std::vector<Prediction> predictions = predicted_anchors(by, device);
   std::vector<Choice> choices = from_own_record(asked, by, records);
   if (choices.empty()) choices = records.near(by.product, by, least_us(predictions));
-  // Without records of products with scales of blocks, those of bare ones say how fast kernels are.
+  // Records of bare products say how fast kernels are, if there are none of products with scales of blocks.
   const bool is_by_bare = choices.empty() && by.product.epilogue != Epilogue{};
   if (is_by_bare) {
     by.product = without_epilogue(problem);

@@ -69,19 +69,30 @@ TEST_F(ForkDelayTest, AForkWaitsForTheOtherThread) {
   other.join();
 }
 
-TEST_F(ForkDelayTest, AForkDoesNotWaitForEver) {
-  std::latch held(1), forked(1);
-  std::thread other([&] {
+/// A thread that holds a ForkDelay until its end.
+class DelayingThread {
+ public:
+  DelayingThread() { held_.wait(); }
+  void end() {
+    ends_.count_down();
+    thread_.join();
+  }
+
+ private:
+  std::latch held_{1}, ends_{1};
+  std::thread thread_{[this] {
     const ForkDelay delay;
-    held.count_down();
-    forked.wait();
-  });
-  held.wait();
+    held_.count_down();
+    ends_.wait();
+  }};
+};
+
+TEST_F(ForkDelayTest, AForkDoesNotWaitForEver) {
+  DelayingThread other;
   int status = -1;
   EXPECT_GE(time_of([&] { status = status_of_child(); }), milliseconds(1900));
   EXPECT_EQ(status, 0);
-  forked.count_down();
-  other.join();
+  other.end();
   EXPECT_LT(time_of([&] { status = status_of_child(); }), milliseconds(1500)) << "the next fork waits too";
   EXPECT_EQ(status, 0);
 }
@@ -91,15 +102,9 @@ TEST_F(ForkDelayTest, AThreadDoesNotWaitForItself) {
   EXPECT_LT(time_of([] { EXPECT_EQ(status_of_child(), 0); }), milliseconds(1500));
 }
 
-/// Whatever other threads of the parent held.
+/// The delays of the parent's other threads do not exist in a child.
 TEST_F(ForkDelayTest, AChildForksAndDelaysForks) {
-  std::latch held(1), forked(1);
-  std::thread other([&] {
-    const ForkDelay delay;
-    held.count_down();
-    forked.wait();
-  });
-  held.wait();
+  DelayingThread other;
   const auto work = [] {
     const milliseconds time = time_of([] {
       if (status_of_child() != 0) ::_exit(2);
@@ -109,8 +114,7 @@ TEST_F(ForkDelayTest, AChildForksAndDelaysForks) {
     if (time > milliseconds(1500)) ::_exit(4);
   };
   EXPECT_EQ(status_of_child(work), 0);
-  forked.count_down();
-  other.join();
+  other.end();
   EXPECT_EQ(status_of_child(work), 0);
 }
 
