@@ -1,7 +1,7 @@
 #pragma once
 
-// Measures the rate of wgmma.m64n256k16 from shared memory, which is the limit of family `wgmma` if all loads were
-// free. sm_90a.
+// Measures the rate of wgmma.m64n256 from shared memory, which is the limit of family `wgmma` if all loads were free.
+// sm_90a.
 
 #include "check.cuh"
 #include "ptx/barrier.hpp"
@@ -13,32 +13,44 @@
 
 namespace hotgemm {
 
+/// Four bytes of normal variables, each times `sign`.
+template <DType kElement>
+HOTGEMM_DEVICE u32 normal_word(u32 seed, u32 at, float sign) {
+  const auto number = [&](u32 byte) { return sign * normal_at(seed, ptx::block_index(), at + byte); };
+  if constexpr (size_bytes(kElement) == 4) {
+    return ptx::bits_of(number(0));
+  } else if constexpr (size_bytes(kElement) == 2) {
+    return ptx::narrow_pair<kElement>(number(0), number(2));
+  } else {
+    u32 word = 0;
+#pragma unroll
+    for (u32 byte = 0; byte < 4; ++byte) {
+      const float x = kElement == DType::s8 ? quantized_normal(number(byte)) : number(byte);
+      word |= byte_of<kElement>(x) << 8 * byte;
+    }
+    return word;
+  }
+}
+
 /// Fills the tiles. Power, and with it the clock, depends on the bits of the operands, so they are normal variables as
 /// in a measured GEMM. Their order does not matter.
 template <DType kElement>
 HOTGEMM_DEVICE void fill_ceiling_tiles(u32 shared, u32 seed) {
-  constexpr u32 kSigns = 0x80008000u;  // sign bits of two f16 or bf16
   constexpr u32 kBytesA = kCeilingTileA.slab_bytes(), kBytesB = kCeilingTileB.bytes();
-  const auto normal_pair = [&](u32 matrix, u32 at) {
-    const float low = normal_at(seed + matrix, ptx::block_index(), at);
-    const float high = normal_at(seed + matrix, ptx::block_index(), at + 2);
-    return ptx::narrow_pair<kElement>(low, high);
-  };
   const u32 first = static_cast<u32>(ptx::thread_index()) * 4;
   for (u32 at = first; at < kBytesA; at += kCeilingThreads * 4) {
-    const u32 pair = normal_pair(0, at);
-    ptx::st_shared_b32(shared + at, pair);
-    ptx::st_shared_b32(shared + kBytesA + at, pair ^ kSigns);
+    ptx::st_shared_b32(shared + at, normal_word<kElement>(seed, at, 1));
+    ptx::st_shared_b32(shared + kBytesA + at, normal_word<kElement>(seed, at, -1));
   }
   for (u32 at = first; at < kBytesB; at += kCeilingThreads * 4) {
-    ptx::st_shared_b32(shared + kCeilingTileA.bytes() + at, normal_pair(1, at));
+    ptx::st_shared_b32(shared + kCeilingTileA.bytes() + at, normal_word<kElement>(seed + 1, at, 1));
   }
   ptx::fence_proxy_async();
   ptx::bar_sync();
 }
 
-/// `Instruction` is the struct that wgmma_text (src/config/wgmma_instruction.hpp) has rendered for m64n256k16 and the
-/// two types.
+/// `Instruction` is the struct that wgmma_text (src/config/wgmma_instruction.hpp) has rendered for m64n256 and the two
+/// types.
 template <DType kElement, DType kAccumulator, class Instruction>
 HOTGEMM_DEVICE void wgmma_ceiling(const CeilingArgs& args) {
   const u32 shared = ptx::dynamic_shared_base();
@@ -75,7 +87,7 @@ HOTGEMM_DEVICE void wgmma_ceiling(const CeilingArgs& args) {
 
   float sum = 0;
 #pragma unroll
-  for (int i = 0; i < kCeilingTileB.outer / 2; ++i) sum += accumulator.get(i);
+  for (int i = 0; i < kCeilingTileB.outer / 2; ++i) sum += static_cast<float>(accumulator.get(i));
   ptx::st_global_b32(args.results + u64{ptx::block_index() * kCeilingThreads + thread} * 4, ptx::bits_of(sum));
 }
 

@@ -11,21 +11,22 @@ namespace hotgemm {
 //
 //   mma    mma.sync.m16n8k16 from registers. Each warp has kCeilingFragments² accumulators, none of which waits for
 //          another.
-//   wgmma  wgmma.mma_async.m64n256k16 from shared memory, where all operands stay. Two warpgroups take turns.
+//   wgmma  wgmma.mma_async.m64n256 of any type from shared memory, where all operands stay. Two warpgroups take turns.
 
 enum class CeilingInstruction : unsigned char { mma, wgmma };
 
 /// The parameters for which a ceiling kernel is rendered.
 struct CeilingKind {
   CeilingInstruction instruction = CeilingInstruction::mma;
-  DType element = DType::f16;      ///< f16 or bf16
-  DType accumulator = DType::f32;  ///< f32, or f16 for f16 elements
+  DType element = DType::f16;      ///< of A and B: f16 or bf16; for wgmma also tf32, s8, e4m3 or e5m2
+  DType accumulator = DType::f32;  ///< f32, f16 for f16 elements, or s32 for s8
 };
 
 inline constexpr int kCeilingThreads = 8 * kWarpSize;  // two warpgroups
 inline constexpr int kCeilingFragments = 4;            // fragments of A, and of B, per warp
 
-/// The first slab is A of both warpgroups, the second slab is the same A negated.
+/// The first slab is A of both warpgroups, the second slab is the same A negated. Elements of other types lie in as
+/// many bytes as those of 16 bits that are counted here: instructions of all types read 32 bytes of a row.
 inline constexpr WgmmaTile kCeilingTileA{.outer = kCeilingThreads / kWarpgroupThreads * kWgmmaM,
                                          .block_k = 128,
                                          .k_major = true,
@@ -54,12 +55,13 @@ constexpr int ceiling_iterations(CeilingInstruction instruction) {
   return instruction == CeilingInstruction::wgmma ? 8192 : 16384;
 }
 
-/// The floating-point operations of one launch of `blocks` blocks. In each iteration, a warp of mma multiplies every
-/// pair of fragments once per fragment; wgmma multiplies all of A and B once, with A either negated or not.
-constexpr double ceiling_flops(CeilingInstruction instruction, int blocks, int iterations) {
+/// The operations of one launch of `blocks` blocks. In each iteration, a warp of mma multiplies every pair of fragments
+/// once per fragment; wgmma multiplies all of A and B once, with A either negated or not.
+constexpr double ceiling_flops(CeilingInstruction instruction, DType element, int blocks, int iterations) {
   const double mma = 2.0 * kMmaM * kMmaN * kMmaK * kCeilingFragments * kCeilingFragments * kCeilingFragments *
                      (kCeilingThreads / kWarpSize);
-  const double wgmma = 2.0 * kCeilingTileA.outer * kCeilingTileB.outer * kCeilingTileB.block_k;
+  const double wgmma = 2.0 * kCeilingTileA.outer * kCeilingTileB.outer * kCeilingTileB.block_k *
+                       size_bytes(DType::f16) / size_bytes(element);
   return (instruction == CeilingInstruction::wgmma ? wgmma : mma) * iterations * blocks;
 }
 

@@ -146,11 +146,11 @@ INSTANTIATE_TEST_SUITE_P(UtilityKernels, CheckOfType,
                          [](const auto& info) { return std::string(to_string(info.param)); });
 
 /// The number of instructions of one iteration of a launch, counted per warp.
-double executions(CeilingInstruction instruction) {
-  const double flops = instruction == CeilingInstruction::wgmma
-                           ? 2.0 * kWgmmaM * kCeilingTileB.outer * kCeilingTileB.step_elements() / 4
+double executions(const CeilingKind& kind) {
+  const double flops = kind.instruction == CeilingInstruction::wgmma
+                           ? 2.0 * kWgmmaM * kCeilingTileB.outer * kWgmmaKBytes / size_bytes(kind.element) / 4
                            : 2.0 * kMmaM * kMmaN * kMmaK;
-  return ceiling_flops(instruction, 1, 1) / flops;
+  return ceiling_flops(kind.instruction, kind.element, 1, 1) / flops;
 }
 
 Instruction counted(const CeilingKind& kind) {
@@ -161,8 +161,7 @@ Instruction counted(const CeilingKind& kind) {
 
 TEST_F(UtilityKernels, CeilingsTakeAwayInEverySecondIterationWhatTheFirstHasAdded) {
   for (const CeilingInstruction instruction : {CeilingInstruction::mma, CeilingInstruction::wgmma}) {
-    for (const TypePair& types : kTensorTypes) {
-      const CeilingKind kind{instruction, types.element, types.accumulator};
+    for (const CeilingKind& kind : ceiling_kinds(instruction)) {
       double mean_sum[2] = {};
       for (const int iterations : {1, 2}) {
         const auto bytes = ceiling_result_bytes(1);
@@ -173,7 +172,7 @@ TEST_F(UtilityKernels, CeilingsTakeAwayInEverySecondIterationWhatTheFirstHasAdde
             run([&] { run_ceiling(kind, args); },
                 {.threads = kCeilingThreads, .shared_bytes = ceiling_shared_bytes(instruction)});
         EXPECT_TRUE(report.findings.empty()) << text(report.findings);
-        EXPECT_EQ(static_cast<double>(report.counters[counted(kind)].executions), iterations * executions(instruction));
+        EXPECT_EQ(static_cast<double>(report.counters[counted(kind)].executions), iterations * executions(kind));
         for (int thread = 0; thread < kCeilingThreads; ++thread) {
           float sum = 0;
           sums.load(0, thread * 4, &sum, sizeof sum);

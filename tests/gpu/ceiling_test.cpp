@@ -60,15 +60,14 @@ class CeilingOnGpu : public GpuTest {
       launch(kernel, results, blocks, iterations);
       best_s = std::min(best_s, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     }
-    return ceiling_flops(kind.instruction, blocks, iterations) / best_s * 1e-12;
+    return ceiling_flops(kind.instruction, kind.element, blocks, iterations) / best_s * 1e-12;
   }
 };
 
 TEST_F(CeilingOnGpu, EverySecondIterationTakesAwayWhatTheFirstHasAdded) {
   for (const CeilingInstruction instruction : kInstructions) {
     if (!has(instruction)) continue;
-    for (const TypePair& types : kTensorTypes) {
-      const CeilingKind kind{instruction, types.element, types.accumulator};
+    for (const CeilingKind& kind : ceiling_kinds(instruction)) {
       SCOPED_TRACE(render_ceiling(kind, gpu().arch(), TemplateBundle::embedded()).symbol);
       const LoadedKernel kernel = load(kind);
       const double once = mean_sum(kernel, 1);

@@ -176,14 +176,12 @@ TEST_F(CompileMatrix, EveryFamilyOnEveryArch) {
 TEST_F(CompileMatrix, CeilingsOnEveryArch) {
   std::vector<MatrixCase> cases;
   for (const std::string& arch : known_archs()) {
-    for (const TypePair& types : kTensorTypes) {
-      const auto add = [&](CeilingInstruction instruction) {
-        cases.push_back(
-            {render_ceiling({instruction, types.element, types.accumulator}, arch, bundle_), arch, kCeilingThreads});
-      };
-      if (arch_limits(arch).has_cp_async) add(CeilingInstruction::mma);
-      if (arch_limits(arch).has_wgmma) add(CeilingInstruction::wgmma);
-    }
+    const auto add = [&](CeilingInstruction instruction) {
+      for (const CeilingKind& kind : ceiling_kinds(instruction))
+        cases.push_back({render_ceiling(kind, arch, bundle_), arch, kCeilingThreads});
+    };
+    if (arch_limits(arch).has_cp_async) add(CeilingInstruction::mma);
+    if (arch_limits(arch).has_wgmma) add(CeilingInstruction::wgmma);
   }
   compile(cases);
 }

@@ -4,6 +4,7 @@
 #include "config/families.hpp"
 #include "config/kernel_config.hpp"
 #include "plan/candidates.hpp"
+#include "shared/ceiling_args.hpp"
 
 #include <array>
 #include <string>
@@ -17,6 +18,16 @@ using TypePair = KernelTypes;
 /// The types for which family `mma` uses tensor cores.
 inline constexpr TypePair kTensorTypes[] = {
     {DType::f16, DType::f32}, {DType::f16, DType::f16}, {DType::bf16, DType::f32}};
+/// The kernels that measure the rate of an instruction.
+inline std::vector<CeilingKind> ceiling_kinds(CeilingInstruction instruction) {
+  std::vector<CeilingKind> kinds;
+  for (const TypePair& types : kTensorTypes) kinds.push_back({instruction, types.element, types.accumulator});
+  if (instruction == CeilingInstruction::wgmma) {
+    for (const DType element : {DType::tf32, DType::e4m3}) kinds.push_back({instruction, element, DType::f32});
+    kinds.push_back({instruction, DType::s8, DType::s32});
+  }
+  return kinds;
+}
 /// All types of the library's kernels whose A, B and D have one type.
 inline constexpr TypePair kAllTypes[] = {
     {DType::f16, DType::f32}, {DType::f16, DType::f16}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}};

@@ -82,9 +82,7 @@ BenchReport measure_all(Session& session, const BenchCommand& command, const std
   if (command.with_ceiling) {
     run.add_ceilings();
     for (Ceiling& ceiling : run.ceilings()) {
-      report.ceilings.push_back({.name = ceiling.name(),
-                                 .f32_before = ceiling.measure(DType::f32, run.stream()),
-                                 .f16_before = ceiling.measure(DType::f16, run.stream())});
+      report.ceilings.push_back({.name = ceiling.name(), .before = ceiling.rates_alone(run.stream())});
     }
   }
   Progress progress("bench", session.quiet);
@@ -98,10 +96,8 @@ BenchReport measure_all(Session& session, const BenchCommand& command, const std
     monitor.sample_clock();
   }
   if (report.results.empty()) report.is_complete = false;
-  for (std::size_t i = 0; i < report.ceilings.size(); ++i) {
-    report.ceilings[i].f32_after = run.ceilings()[i].measure(DType::f32, run.stream());
-    report.ceilings[i].f16_after = run.ceilings()[i].measure(DType::f16, run.stream());
-  }
+  for (std::size_t i = 0; i < report.ceilings.size(); ++i)
+    report.ceilings[i].after = run.ceilings()[i].rates_alone(run.stream());
   return report;
 }
 

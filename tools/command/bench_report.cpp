@@ -202,9 +202,11 @@ std::vector<std::string> lines_below(const BenchReport& report) {
         "the goal");
   }
   for (const CeilingAlone& c : report.ceilings) {
-    lines.push_back(
-        fmt::format("ceiling: {}; alone, before and after: f32 {:.1f} and {:.1f}, f16 {:.1f} and {:.1f} TFLOP/s",
-                    c.name, c.f32_before, c.f32_after, c.f16_before, c.f16_after));
+    std::string rates;
+    for (std::size_t i = 0; i < c.before.size(); ++i)
+      rates += fmt::format("{}{} {:.1f} and {:.1f}", i > 0 ? ", " : "", c.before[i].first, c.before[i].second,
+                           c.after[i].second);
+    lines.push_back(fmt::format("ceiling: {}; alone, before and after: {} TFLOP/s", c.name, rates));
   }
   if (!report.ceilings.empty()) {
     lines.push_back(fmt::format("of ceiling: fraction of {}, median of paired ratios, rounds interleaved",
@@ -276,8 +278,10 @@ void to_json(const BenchReport& report, Json& output) {
   for (const auto& [what, mean] : means(report)) output["means"].push_back({{"of", what}, {"ratio", mean}});
   if (has_fused(report)) output["mean_over_bare"] = mean_over_bare(report);
   for (const CeilingAlone& c : report.ceilings) {
-    output["ceiling_alone_tflops"].push_back(
-        {{"ceiling", c.name}, {"f32", {c.f32_before, c.f32_after}}, {"f16", {c.f16_before, c.f16_after}}});
+    Json alone{{"ceiling", c.name}};
+    for (std::size_t i = 0; i < c.before.size(); ++i)
+      alone[c.before[i].first] = {c.before[i].second, c.after[i].second};
+    output["ceiling_alone_tflops"].push_back(std::move(alone));
   }
 }
 

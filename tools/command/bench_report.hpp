@@ -1,6 +1,7 @@
 #pragma once
 
 #include "command/bench_summary.hpp"
+#include "command/ceiling.hpp"
 #include "command/results_file.hpp"
 #include "command/session.hpp"
 #include "tune/bench.hpp"
@@ -10,13 +11,11 @@
 
 namespace hotgemm::command {
 
-/// TFLOP/s of a ceiling that runs alone on the chip, before and after all problems.
+/// The rates of a ceiling that runs alone on the chip, before and after all problems.
 struct CeilingAlone {
   std::string name;
-  double f32_before = 0;
-  double f16_before = 0;
-  double f32_after = 0;
-  double f16_after = 0;
+  CeilingRates before;
+  CeilingRates after;
 };
 
 /// The results of a run of `bench`.

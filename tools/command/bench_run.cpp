@@ -98,8 +98,8 @@ std::vector<BenchResult> BenchRun::measure_plan(const Plan& plan, const std::opt
           : race_ours(ours, sets, problem, options);
   for (BenchResult& result : results) {
     result.origin = std::string(to_string(plan.origin()));
-    const bool is_comparable = has_ceiling(problem.types.a) && result.mode == TimingMode::eager;
-    if (ceilings_.empty() || !is_comparable || !result.failure.empty()) continue;
+    if (ceilings_.empty() || result.mode != TimingMode::eager || !result.failure.empty()) continue;
+    if (!ceilings_.front().serves(problem)) continue;
     ceilings_.front().race(ours, static_cast<int>(sets.size()), options, stream_.get(), result);
   }
   return results;

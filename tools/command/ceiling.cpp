@@ -35,16 +35,18 @@ Ceiling::Ceiling(DeviceState& device, CeilingInstruction instruction)
       blocks_(device.info().sm_count),
       results_(driver_, static_cast<std::size_t>(ceiling_result_bytes(blocks_))) {}
 
-bool has_ceiling(DType element) {
-  switch (element) {
+bool Ceiling::serves(const Workload& problem) const {
+  const GemmTraits traits = traits_of(problem);
+  if (traits.element != traits.element_b) return false;
+  switch (traits.element) {
     case DType::f16:
     case DType::bf16: return true;
-    case DType::f32:
     case DType::e4m3:
     case DType::e5m2:
     case DType::s8:
-    case DType::s32:
-    case DType::tf32: return false;
+    case DType::tf32: return instruction_ == CeilingInstruction::wgmma;
+    case DType::f32:
+    case DType::s32: return false;
   }
   return false;
 }
@@ -74,29 +76,39 @@ Contender Ceiling::contender(DType element, DType accumulator) {
   return {"ceiling " + std::string(to_string(accumulator)), launch};
 }
 
-double Ceiling::tflops(double us) const {
-  return ceiling_flops(instruction_, blocks_, ceiling_iterations(instruction_)) / us * 1e-6;
+double Ceiling::flops_of(DType element) const {
+  return ceiling_flops(instruction_, element, blocks_, ceiling_iterations(instruction_));
 }
 
-double Ceiling::measure(DType accumulator, CUstream stream) {
-  const Contender alone = contender(DType::f16, accumulator);
+CeilingRates Ceiling::rates_alone(CUstream stream) {
+  CeilingRates rates{{"f32", measure(DType::f16, DType::f32, stream)},
+                     {"f16", measure(DType::f16, DType::f16, stream)}};
+  if (instruction_ != CeilingInstruction::wgmma) return rates;
+  for (const DType element : {DType::tf32, DType::s8, DType::e4m3})
+    rates.emplace_back(to_string(element), measure(element, element == DType::s8 ? DType::s32 : DType::f32, stream));
+  return rates;
+}
+
+double Ceiling::measure(DType element, DType accumulator, CUstream stream) {
+  const Contender alone = contender(element, accumulator);
   const RaceResult raced =
       hotgemm::race(driver_, stream, std::span(&alone, 1), {.rounds = kRounds, .round_us = kRoundUs});
   require_success(raced);
-  return tflops(median(raced.us.front()));
+  return flops_of(element) / median(raced.us.front()) * 1e-6;
 }
 
 void Ceiling::race(const Contender& ours, int sets, const BenchOptions& options, CUstream stream, BenchResult& result) {
   const Workload& p = result.problem;
-  const std::vector<Contender> contenders{ours, contender(p.types.a, sum_type(p.types.compute))};
+  const GemmTraits traits = traits_of(p);
+  const std::vector<Contender> contenders{ours, contender(traits.element, traits.accumulator)};
   const RaceResult raced =
       hotgemm::race(driver_, stream, contenders,
                     {.sets = sets, .rounds = options.rounds, .round_us = 2 * options.round_us, .seed = options.seed});
   require_success(raced);
   const double flops = hotgemm::flops(p);
   std::vector<double> shares = paired_ratios(raced.us[1], raced.us[0]);  // ratios of times; scaled to rates below
-  for (double& share : shares) share *= flops / ceiling_flops(instruction_, blocks_, ceiling_iterations(instruction_));
-  result.ceiling_tflops = tflops(median(raced.us[1]));
+  for (double& share : shares) share *= flops / flops_of(traits.element);
+  result.ceiling_tflops = flops_of(traits.element) / median(raced.us[1]) * 1e-6;
   result.of_ceiling = median(shares);
   result.of_ceiling_ci = median_interval(shares);
 }

@@ -14,8 +14,8 @@
 
 namespace hotgemm::command {
 
-/// True if ceiling kernels multiply elements of this type.
-bool has_ceiling(DType element);
+/// TFLOP/s by name.
+using CeilingRates = std::vector<std::pair<std::string, double>>;
 
 /// The rate of the tensor cores with one instruction and nothing to load (templates/mma_ceiling.cuh,
 /// wgmma_ceiling.cuh). No kernel that uses the instruction can exceed it.
@@ -28,10 +28,13 @@ class Ceiling {
   /// Made for the current CUDA context.
   Ceiling(DeviceState& device, CeilingInstruction instruction);
 
+  /// True if a ceiling kernel multiplies the elements of A by those of B.
+  bool serves(const Workload& problem) const;
   /// "wgmma from shared memory"
   std::string name() const;
-  /// TFLOP/s of f16 elements, alone on the chip and warm. `accumulator` is f32 or f16.
-  double measure(DType accumulator, CUstream stream);
+  /// The rates alone on the chip and warm: "f32" and "f16" of sums of f16 elements, and then of elements of other
+  /// types.
+  CeilingRates rates_alone(CUstream stream);
   /// Races `ours` against the ceiling, round by round, so that both run at the same clock rate. Fills in the ceiling
   /// fields of `result`.
   void race(const Contender& ours, int sets, const BenchOptions& options, CUstream stream, BenchResult& result);
@@ -39,7 +42,9 @@ class Ceiling {
  private:
   /// Returns the contender for these types. Builds and loads its kernel at the first use.
   Contender contender(DType element, DType accumulator);
-  double tflops(double us) const;
+  double measure(DType element, DType accumulator, CUstream stream);
+  /// The operations of a launch.
+  double flops_of(DType element) const;
 
   DeviceState& device_;
   const Driver& driver_;

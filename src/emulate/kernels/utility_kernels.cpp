@@ -18,7 +18,7 @@ void run_ceiling_of(CeilingInstruction instruction, const CeilingArgs& args) {
   if (instruction == CeilingInstruction::wgmma) {
     using Instruction = EmulatedWgmma<kCeilingTileB.outer, kElement, kAccumulator, true, true>;
     wgmma_ceiling<kElement, kAccumulator, Instruction>(args);
-  } else {
+  } else if constexpr (size_bytes(kElement) == 2) {
     mma_ceiling<kElement, kAccumulator>(args);
   }
 }
@@ -34,12 +34,12 @@ void run_ceiling(const CeilingKind& kind, const CeilingArgs& args) {
     case DType::f16:
       if (kind.accumulator == DType::f16) return run_ceiling_of<DType::f16, DType::f16>(kind.instruction, args);
       return run_ceiling_of<DType::f16, DType::f32>(kind.instruction, args);
-    case DType::f32:
-    case DType::e4m3:
+    case DType::tf32: return run_ceiling_of<DType::tf32, DType::f32>(kind.instruction, args);
+    case DType::e4m3: return run_ceiling_of<DType::e4m3, DType::f32>(kind.instruction, args);
+    case DType::s8: return run_ceiling_of<DType::s8, DType::s32>(kind.instruction, args);
     case DType::e5m2:
-    case DType::s8:
-    case DType::s32:
-    case DType::tf32: break;
+    case DType::f32:
+    case DType::s32: break;
   }
   throw Error(ErrorCode::not_supported, "no ceiling kernel multiplies " + std::string(to_string(kind.element)));
 }
