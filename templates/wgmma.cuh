@@ -27,9 +27,12 @@
 #include "ptx/named_barrier.hpp"
 #include "ptx/warp.hpp"
 #include "ptx/wgmma.hpp"
+#include "shared/wgmma_legality.hpp"
+#include "wgmma_await.cuh"
 #include "wgmma_cursor.cuh"
 #include "wgmma_parts.cuh"
 #include "wgmma_products.cuh"
+#include "wgmma_promoted_sums.cuh"
 #include "wgmma_scale_ring.cuh"
 
 namespace hotgemm {
@@ -55,9 +58,9 @@ class WgmmaGemm {
   using Scales = ScaleRing<kTraits, kConfig>;
   using Products = typename ProductsOf<Instruction, kTraits, kConfig>::Type;
   /// The threads of which one releases a stage: all of a consumer, whose products end together; or those of a warp, if
-  /// lanes read the stage themselves.
-  static constexpr int kReleasers = kConfig.loads_rows(kTraits) ? kWarpSize : kWarpgroupThreads;
-  using ReadCursor = ConsumerCursor<kStages, Scales::kSlots>;
+  /// lanes read the stage, or its scales, themselves.
+  static constexpr bool kLanesRead = kConfig.loads_rows(kTraits) || Scales::kExists;
+  static constexpr int kReleasers = kLanesRead ? kWarpSize : kWarpgroupThreads;
   using Epilogue = typename Parts::Epilogue;
   using Accumulator = typename Epilogue::Accumulator;
   using Sink = typename Epilogue::Sink;
@@ -91,7 +94,7 @@ class WgmmaGemm {
       if constexpr (kConfig.loaders > 0) {
         load();
       } else {
-        warp == 0 ? produce() : scales().produce(args_, schedule_, thread_ - kWarpSize);
+        warp == 0 ? produce() : bring_scales();
       }
     } else {
       if constexpr (kConfig.moves_registers()) ptx::setmaxnreg_inc<kConfig.consumer_registers(kTraits)>();
@@ -120,18 +123,16 @@ class WgmmaGemm {
   HOTGEMM_DEVICE u32 full(u32 stage) const { return shared_ + kConfig.barrier_offset(kTraits) + stage * 8; }
   HOTGEMM_DEVICE u32 empty(u32 stage) const { return full(stage) + kStages * 8; }
   HOTGEMM_DEVICE u32 go(u32 consumer) const { return empty(kStages) + consumer * 8; }
-  HOTGEMM_DEVICE Scales scales() const { return Scales(shared_, go(kConfig.ping_pong ? kConfig.consumers : 0)); }
 
   HOTGEMM_DEVICE void make_barriers() const {
     for (u32 stage = 0; stage < kStages; ++stage) {
-      ptx::mbarrier_init(full(stage), kConfig.loader_warps() + (kCopies ? 1 : 0));
+      ptx::mbarrier_init(full(stage), kConfig.loader_warps() + (kCopies ? 1 : 0) + Scales::kWriters);
       ptx::mbarrier_init(empty(stage), kConfig.readers() * kConfig.peers() * (kWarpgroupThreads / kReleasers));
     }
     if constexpr (kConfig.ping_pong) {
       for (u32 consumer = 0; consumer < kConfig.consumers; ++consumer)
         ptx::mbarrier_init(go(consumer), kWarpgroupThreads / kTurnThreads);
     }
-    scales().make_barriers();
     ptx::fence_mbarrier_init();
     if (schedule_.has_products()) {  // without products there are no maps of A and B
       load_a_.prefetch_maps();
@@ -140,6 +141,8 @@ class WgmmaGemm {
     Sink::prefetch_maps(args_);
   }
 
+  /// Waits until all bytes of the stage, and the scales, have arrived.
+  HOTGEMM_DEVICE void await_full(const Cursor& cursor) const { await(full(cursor.stage), cursor.parity); }
   /// Waits until the stage is no longer read. In the first pass no stage is.
   HOTGEMM_DEVICE void await_empty(const Cursor& cursor) const { await(empty(cursor.stage), cursor.parity ^ 1); }
 
@@ -158,6 +161,13 @@ class WgmmaGemm {
       }
     });
     if constexpr (kCluster > 1) await_neighbours(cursor);
+  }
+
+  /// Called by the warps of the producer that do not copy.
+  HOTGEMM_DEVICE void bring_scales() const {
+    Scales(shared_).produce(
+        args_, schedule_, thread_ - kWarpSize, [&](const Cursor& cursor) { await_empty(cursor); },
+        [&](u32 stage) { ptx::mbarrier_arrive(full(stage)); });
   }
 
   /// Waits until all blocks of the cluster have read the last k-tile in each stage. The arrivals that say so are the
@@ -241,7 +251,7 @@ class WgmmaGemm {
 
   HOTGEMM_DEVICE void consume(int consumer) const {
     const int warp = consumer * 4 + thread_ % kWarpgroupThreads / kWarpSize;
-    ReadCursor cursor;
+    Cursor cursor;
     Accumulator accumulators[kInstructions];  // zeros: with k = 0 no product overwrites them
     if constexpr (kConfig.split_k) {
       const auto make = [&](const ProductOf<kTraits>& product) {
@@ -282,13 +292,11 @@ class WgmmaGemm {
   }
 
   /// Gives back the stages of an item of which this consumer has no rows.
-  HOTGEMM_DEVICE void pass(ReadCursor& cursor, const WorkItem& item) const {
+  HOTGEMM_DEVICE void pass(Cursor& cursor, const WorkItem& item) const {
     for (int tile = 0; tile < item.k_tiles; ++tile, cursor.advance()) {
-      await(full(cursor.stage), cursor.parity);
-      scales().await(cursor);
+      await_full(cursor);
       ptx::bar_sync(1 + thread_ / kWarpgroupThreads, kWarpgroupThreads);  // or a late warp takes the next phase for it
       release(cursor.stage);
-      scales().release(cursor, thread_);
     }
   }
 
@@ -317,8 +325,8 @@ class WgmmaGemm {
   }
 
   /// The products of one k-tile are in flight while those of the next are issued, so a stage is released one k-tile
-  /// late. With `promote` they end before the next, and another consumer keeps the tensor cores busy meanwhile.
-  HOTGEMM_DEVICE void multiply(Accumulator (&accumulators)[kInstructions], ReadCursor& cursor, int consumer,
+  /// late. With `promote`, PromotedSums decides.
+  HOTGEMM_DEVICE void multiply(Accumulator (&accumulators)[kInstructions], Cursor& cursor, int consumer,
                                const Item& item) const {
     Products products(shared_, consumer, thread_ % kWarpgroupThreads);
     products.begin(accumulators, item.k_tiles > 0);
@@ -340,27 +348,22 @@ class WgmmaGemm {
         if (ptx::elect_sync()) copy_stage(place.stage, copies, tile + kStages);
       }
     };
-    [[maybe_unused]] Accumulator part;  // of a k-tile
-    [[maybe_unused]] typename Parts::Promotion promotion(item, consumer, thread_ % kWarpgroupThreads);
-    if constexpr (kConfig.promote) {
-#pragma unroll
-      for (Accumulator& accumulator : accumulators) accumulator = {};
-    }
     Cursor previous;
-    for (int tile = 0; tile < item.k_tiles; ++tile) {
-      await(full(cursor.stage), cursor.parity);
-      if constexpr (kConfig.promote) {
-        add_k_tile(accumulators, part, promotion, products, cursor);
-        products.meet();
-        give_back(cursor, tile);
+    if constexpr (kConfig.promote) {
+      using Promotion = typename Parts::Promotion;
+      PromotedSums<kTraits, kConfig, Products, Promotion, Accumulator> sums(
+          accumulators, products, Promotion(item, consumer, thread_ % kWarpgroupThreads), shared_);
+      sums.add(
+          cursor, item.k_tiles, [&](const Cursor& place) { await_full(place); }, give_back);
+    } else {
+      for (int tile = 0; tile < item.k_tiles; ++tile) {
+        await_full(cursor);
+        products.begin_k_tile(accumulators, cursor.stage, tile > 0);
+        if (tile > 0) give_back(previous, tile - 1);
+        products.continue_k_tile(accumulators, cursor.stage, tile > 0);
+        previous = cursor;
         cursor.advance();
-        continue;
       }
-      products.begin_k_tile(accumulators, cursor.stage, tile > 0);
-      if (tile > 0) give_back(previous, tile - 1);
-      products.continue_k_tile(accumulators, cursor.stage, tile > 0);
-      previous = cursor;
-      cursor.advance();
     }
     if constexpr (kConfig.ping_pong) end_turn(consumer, item);
     ptx::wgmma_wait_group<0>();
@@ -371,22 +374,6 @@ class WgmmaGemm {
     // The block has received all that its neighbours send: their copies, because all its stages were full, and their
     // arrivals, because it waited for these before its own last copies.
     if constexpr (kCluster > 1 && kConfig.one_tile) ptx::barrier_cluster_arrive_relaxed();
-  }
-
-  /// Adds the products of a k-tile, of which tensor cores keep few bits, to the accumulators. Overwrites `part`.
-  HOTGEMM_DEVICE void add_k_tile(Accumulator (&accumulators)[kInstructions], Accumulator& part,
-                                 typename Parts::Promotion& promotion, Products& products,
-                                 const ReadCursor& cursor) const {
-#pragma unroll
-    for (int i = 0; i < kInstructions; ++i) {
-      products.multiply_part(part, i, cursor.stage);
-      if (i == 0) scales().await(cursor);
-      promotion.prepare(i, scales().address(cursor));
-      if (i == kInstructions - 1) scales().release(cursor, thread_);
-      ptx::wgmma_wait_group<0>();
-      pin(part);
-      promotion.add(accumulators[i], part);
-    }
   }
 
   /// True if the stage of k-tile `tile` is released. Persistent blocks release every stage; one-tile blocks release

@@ -22,20 +22,4 @@ struct StageCursor {
   }
 };
 
-/// The place of a consumer, which takes a slot of another ring with each stage.
-template <int kStages, int kSlots>
-struct ConsumerCursor : StageCursor<kStages> {
-  StageCursor<kSlots> slot;
-  HOTGEMM_DEVICE void advance() {
-    StageCursor<kStages>::advance();
-    slot.advance();
-  }
-  HOTGEMM_DEVICE void advance(u32 by) {
-    StageCursor<kStages>::advance(by);
-    slot.advance(by);
-  }
-};
-template <int kStages>
-struct ConsumerCursor<kStages, 0> : StageCursor<kStages> {};
-
 }  // namespace hotgemm

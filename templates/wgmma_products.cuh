@@ -24,6 +24,7 @@ class StagedOperands {
   static constexpr WgmmaTile kColumnTile = kConfig.column_tile(kTraits);  // and the consumer's whole part of this one
   static constexpr int kInstructions = kConfig.instructions();            // per k-step
   static constexpr int kKSteps = kTileA.k_steps();
+  static constexpr int kPromotedSteps = kPromotedK / kTileA.step_elements();
   static constexpr u32 kStageBytes = kConfig.stage_bytes(kTraits);
 
   /// The descriptors of the consumer's part of A, and of B, in the first stage.
@@ -75,19 +76,22 @@ class SharedProducts : StagedOperands<kTraits, kConfig> {
   template <class Accumulator>
   HOTGEMM_DEVICE void continue_k_tile(Accumulator (&)[kInstructions], u32 /*stage*/, bool /*continues*/) const {}
 
-  /// Begins the products of a k-tile by instruction `i` alone, which overwrite `part`.
+  /// Begins the products of an interval of a k-tile by instruction `i` alone, which overwrite `part`.
   template <class Accumulator>
-  HOTGEMM_DEVICE void multiply_part(Accumulator& part, int i, u32 stage) const {
+  HOTGEMM_DEVICE void multiply_part(Accumulator& part, int i, int interval, u32 stage) const {
     const u64 distance = descriptor_step(Base::kStageBytes) * stage;
     ptx::wgmma_fence();  // before, `part` was read
+    const int first = interval * Base::kPromotedSteps;
 #pragma unroll
-    for (int step = 0; step < Base::kKSteps; ++step)
-      Instruction::mma_async(part.d, row(distance, i, step), column(distance, step), step > 0);
+    for (int step = first; step < first + Base::kPromotedSteps; ++step)
+      Instruction::mma_async(part.d, row(distance, i, step), column(distance, step), step > first);
     ptx::wgmma_commit_group();
   }
 
-  /// Called before a stage is given back, all of whose products have ended.
-  HOTGEMM_DEVICE void meet() const {}
+  /// Called before a stage is given back, all of whose products have ended, and whose scales have been added.
+  HOTGEMM_DEVICE void meet() const {
+    if constexpr (kTraits.epilogue.has_block_scales()) ptx::bar_warp_sync(~0u);
+  }
 
   /// Puts the sums of an item into the places of `accumulator_element`. Called when all products have ended.
   template <class Accumulator>
@@ -161,7 +165,7 @@ class LoadedProducts : StagedOperands<kTraits, kConfig> {
   }
 
   template <class Accumulator>
-  HOTGEMM_DEVICE void multiply_part(Accumulator& part, int i, u32 stage) {
+  HOTGEMM_DEVICE void multiply_part(Accumulator& part, int i, int /*interval*/, u32 stage) {
 #pragma unroll
     for (int step = 0; step < kKSteps; ++step) {
       load(fragments_[step], i, stage, step);

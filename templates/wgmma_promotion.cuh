@@ -1,6 +1,6 @@
 #pragma once
 
-// How family `wgmma` adds the sums of a k-tile, of which the tensor cores keep few bits, to its accumulators.
+// How family `wgmma` adds a part of sums, of which the tensor cores keep few bits, to its accumulators.
 
 #include "ptx/math.hpp"
 #include "ptx/memory.hpp"
@@ -9,8 +9,8 @@
 
 namespace hotgemm {
 
-/// A promotion is made for each part of a tile. It adds the sums of k-tile after k-tile, each instruction by
-/// instruction: `prepare` is called while the products of instruction `i` are in flight, and then `add`.
+/// A promotion is made for a consumer's part of a tile. `prepare` is called while the products of instruction `i` are
+/// in flight, and then `add`.
 struct PlainPromotion {
   template <class Item>
   HOTGEMM_DEVICE PlainPromotion(const Item& /*item*/, int /*consumer*/, int /*thread*/) {}

@@ -6,10 +6,8 @@
 #include "block_scales.cuh"
 #include "ptx/element.hpp"
 #include "ptx/math.hpp"
-#include "ptx/mbarrier.hpp"
 #include "ptx/memory.hpp"
 #include "ptx/warp.hpp"
-#include "wgmma_await.cuh"
 #include "wgmma_cursor.cuh"
 #include "wgmma_promotion.cuh"
 #include "wgmma_schedule.cuh"
@@ -115,42 +113,37 @@ class ScaleWriter {
   Scales scales_[kAhead];
 };
 
-/// Each slot has two barriers. A phase of `filled` ends when all factors of a k-tile are there, a phase of `taken` when
-/// all readers have them. Without scales there are no slots, and nothing is done.
+/// Each stage has a slot for the factors of its k-tile. A stage is full when they are there too, and is given back with
+/// its slot. Without scales there are no slots, and nothing is done.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 class ScaleRing {
  public:
-  static constexpr int kSlots = kConfig.scale_slots(kTraits);
+  static constexpr bool kExists = kTraits.epilogue.has_block_scales();
+  static constexpr int kWriters = kExists ? WgmmaConfig::kScaleWarps : 0;  // warps that arrive for a stage
 
-  /// `shared` is the shared memory of the block, and `barriers` the place of the ring's own.
-  HOTGEMM_DEVICE ScaleRing(u32 shared, u32 barriers)
-      : slots_(shared + kConfig.scale_offset(kTraits)), barriers_(barriers) {}
-
-  HOTGEMM_DEVICE void make_barriers() const {
-    for (u32 slot = 0; slot < kSlots; ++slot) {
-      ptx::mbarrier_init(filled(slot), WgmmaConfig::kScaleWarps);
-      ptx::mbarrier_init(taken(slot), kConfig.readers() * (kWarpgroupThreads / kWarpSize));
-    }
-  }
+  /// `shared` is the shared memory of the block.
+  explicit HOTGEMM_DEVICE ScaleRing(u32 shared) : slots_(shared + kConfig.scale_offset(kTraits)) {}
 
   /// Called by the warps beside the one that copies; `thread` counts theirs. The first of them bring the factors.
-  template <class Schedule>
-  HOTGEMM_DEVICE void produce(const WgmmaArgs& args, const Schedule& schedule, int thread) const {
-    if constexpr (kSlots > 0) {
+  /// `await_empty` waits until a stage is no longer read, and `arrive` arrives for it.
+  template <class Schedule, class Await, class Arrive>
+  HOTGEMM_DEVICE void produce(const WgmmaArgs& args, const Schedule& schedule, int thread, const Await& await_empty,
+                              const Arrive& arrive) const {
+    if constexpr (kExists) {
       if (thread >= WgmmaConfig::kScaleWarps * kWarpSize) return;
-      StageCursor<kSlots> slot;
+      StageCursor<kConfig.stages> cursor;
       schedule.for_each_item([&](const typename Schedule::Item& item) {
         if (item.k_tiles == 0) return;
         using Writer = ScaleWriter<kTraits, kConfig>;
         Writer writer(args, item, thread);
         for (int first = 0; first < item.k_tiles; first += Writer::kAhead) {
 #pragma unroll
-          for (int i = 0; i < Writer::kAhead; ++i, slot.advance()) {
+          for (int i = 0; i < Writer::kAhead; ++i, cursor.advance()) {
             if (first + i >= item.k_tiles) break;
-            hotgemm::await(taken(slot.stage), slot.parity ^ 1);
-            writer.store(i, address(slot.stage));
+            await_empty(cursor);
+            writer.store(i, slot(cursor.stage));
             ptx::bar_warp_sync(~0u);  // all lanes have stored
-            if (thread % kWarpSize == 0) ptx::mbarrier_arrive(filled(slot.stage));
+            if (thread % kWarpSize == 0) arrive(cursor.stage);
             writer.load(i);
           }
         }
@@ -158,31 +151,11 @@ class ScaleRing {
     }
   }
 
-  /// Waits for the factors of a consumer's k-tile.
-  template <class Cursor>
-  HOTGEMM_DEVICE void await(const Cursor& cursor) const {
-    if constexpr (kSlots > 0) hotgemm::await(filled(cursor.slot.stage), cursor.slot.parity);
-  }
-  template <class Cursor>
-  HOTGEMM_DEVICE u32 address(const Cursor& cursor) const {
-    if constexpr (kSlots > 0) return address(cursor.slot.stage);
-    return 0;
-  }
-  /// Gives back the slot for this warp.
-  template <class Cursor>
-  HOTGEMM_DEVICE void release(const Cursor& cursor, int thread) const {
-    if constexpr (kSlots > 0) {
-      ptx::bar_warp_sync(~0u);  // all lanes have their factors
-      if (thread % kWarpSize == 0) ptx::mbarrier_arrive(taken(cursor.slot.stage));
-    }
-  }
+  /// The address of the factors of a stage.
+  HOTGEMM_DEVICE u32 slot(u32 stage) const { return slots_ + stage * kConfig.scale_slot_bytes(kTraits); }
 
  private:
-  HOTGEMM_DEVICE u32 address(u32 slot) const { return slots_ + slot * kConfig.scale_slot_bytes(kTraits); }
-  HOTGEMM_DEVICE u32 filled(u32 slot) const { return barriers_ + slot * 8; }
-  HOTGEMM_DEVICE u32 taken(u32 slot) const { return filled(kSlots) + slot * 8; }
-
-  u32 slots_, barriers_;
+  u32 slots_;
 };
 
 }  // namespace hotgemm

@@ -4,7 +4,7 @@
 #include "shared/gemm_args.hpp"
 #include "shared/mma_config.hpp"
 #include "shared/simt_config.hpp"
-#include "shared/wgmma_config.hpp"
+#include "shared/wgmma_legality.hpp"
 #include "shared/wmma_config.hpp"
 
 #include <algorithm>

@@ -23,7 +23,7 @@ SumSequence sequence_of(const FmaConfig& c, const LaunchConfig&) {
 SumSequence sequence_of(const WmmaConfig&, const LaunchConfig&) { return {.unit = SumUnit::wmma}; }
 SumSequence sequence_of(const MmaConfig&, const LaunchConfig&) { return {.unit = SumUnit::mma}; }
 SumSequence sequence_of(const WgmmaConfig& c, const LaunchConfig& launch) {
-  const int promoted_k = c.promote ? c.block_k : 0;
+  const int promoted_k = c.promote ? kPromotedK : 0;
   if (!c.split_k) return {.unit = SumUnit::wgmma, .promoted_k = promoted_k};
   return {.unit = SumUnit::wgmma,
           .parts = launch.splits,

@@ -49,7 +49,7 @@ static_assert(are_legal(kWgmmaTiles) && are_legal(kTransposedTiles) && are_legal
                   are_legal(kSplitTiles) && are_legal(kSplitAnchors) && are_legal(kSharingAnchors) &&
                   are_legal(kThreadTiles) && are_legal(kThreadAnchors) && are_legal(kLoadedTiles) &&
                   are_legal(kLoadedAnchors),
-              "a tile of this menu is legal for no problem: see is_legal in templates/shared/wgmma_config.hpp");
+              "a tile of this menu is legal for no problem: see is_legal in templates/shared/wgmma_legality.hpp");
 
 /// The largest number of stages that fits into shared memory; 0 if `config` is illegal with any number.
 int deepest(WgmmaConfig config, const GemmTraits& traits) {
@@ -67,7 +67,7 @@ int shallower(int deepest) { return deepest > 6 ? deepest * 3 / 4 : deepest - 1;
 WgmmaConfig typed(WgmmaConfig config, const GemmTraits& traits) {
   config.block_k = typed_block_k(config.block_k, traits.element);
   config.promote = is_fp8(traits.element) && !traits.fast_sums;
-  if (config.promote) config.block_k = kPromotedK;
+  if (config.has_one_interval(traits)) config.block_k = kPromotedK;
   return config;
 }
 
@@ -102,7 +102,7 @@ void append_pipelines(const WgmmaConfig& base, const GemmTraits& traits, std::ve
     WgmmaConfig config = base;
     config.block_k = block_k;
     config = typed(config, traits);
-    if (config.promote && block_k != 64) continue;  // its k-tile has one length
+    if (config.block_k != typed_block_k(block_k, traits.element)) continue;  // its k-tile has one length
     for (config.blocks_per_sm = 1; config.blocks_per_sm <= (config.transposed ? 2 : 4); ++config.blocks_per_sm) {
       const int most = deepest(config, traits);
       for (const int stages : {most, shallower(most)}) {
@@ -279,7 +279,7 @@ std::vector<WgmmaConfig> wgmma_variants(const WgmmaConfig& config, const GemmTra
   const int short_k = typed_block_k(64, traits.element), long_k = typed_block_k(128, traits.element);
   const auto append = [&](WgmmaConfig variant) {
     const bool is_too_large = variant.block_m + variant.block_n > kDeepTileExtent;
-    if (!variant.promote && variant.block_k == long_k && is_too_large) return;
+    if (variant.block_k == long_k && is_too_large) return;
     if (variant.cluster() > 2 && !takes_clusters_of_four(variant)) return;
     variant.stages = config.stages;
     if (variant == config) return;
@@ -288,7 +288,7 @@ std::vector<WgmmaConfig> wgmma_variants(const WgmmaConfig& config, const GemmTra
   };
   for (const WgmmaConfig& tile : near_tiles(config, traits)) append(tile);
   WgmmaConfig variant = config;
-  if (!config.promote) variant.block_k = config.block_k == long_k ? short_k : long_k;
+  variant.block_k = config.block_k == long_k ? short_k : long_k;
   append(variant);
   for (const auto& [m, n] : kClusters) {
     variant = config;

@@ -143,18 +143,20 @@ GemmTraits with_epilogue(GemmTraits traits, const Epilogue& epilogue) {
   return traits;
 }
 
-/// Cycles for a k-tile in which a consumer waits for its products and adds them. One other consumer multiplies
-/// meanwhile. Lanes load rows only when the products before have ended (kLoadRows for each instruction). Scales of
-/// blocks make each addition a product of three registers, which tensor cores that read theirs hold up; and a part of a
-/// tile that touches two blocks of columns chooses between their scales. Fitted to seven configs that take scales
-/// (docs/notebook/epilogues.md, 13).
+/// Cycles for a k-tile in which a consumer waits for its products and adds them; it waits less where the next products
+/// are in flight. One other consumer multiplies meanwhile. Lanes load rows only when the products before have ended
+/// (kLoadRows for each instruction). Scales of blocks make each addition a product of three registers, which tensor
+/// cores that read theirs hold up; and a part of a tile that touches two blocks of columns chooses between their
+/// scales. Fitted to seven configs that take scales (docs/notebook/epilogues.md, 13).
 double promotion_cycles(const WgmmaConfig& c, const GemmTraits& t, const Waves& waves) {
   if (!c.promote) return 0;
-  constexpr double kWait = 200, kLoadRows = 180, kTakeScales = 60;
+  constexpr double kWait = 200, kWaitLate = 50, kLoadRows = 180, kTakeScales = 40;
   constexpr double kOfScale = 0.46, kOfChoice = 0.2;  // clocks of the SM for an addition by each thread of a consumer
   const double additions = static_cast<double>(c.consumer_m()) * c.consumer_n() / kWarpgroupThreads;
   const double others = std::min(c.readers(), 2) * waves.concurrent;
-  const double plain = (additions + kWait + (c.loads_rows(t) ? kLoadRows * c.instructions() : 0)) / others;
+  const double intervals = static_cast<double>(c.block_k) / kPromotedK;
+  const double wait = c.adds_late(t) ? kWaitLate : kWait;
+  const double plain = (intervals * (additions + wait) + (c.loads_rows(t) ? kLoadRows * c.instructions() : 0)) / others;
   if (!t.epilogue.has_block_scales()) return plain;
   const int columns = c.transposed ? 1 : c.scale_columns(t);
   const double of_addition = kOfScale + kOfChoice * (columns - 1);

@@ -83,6 +83,8 @@ constexpr WgmmaConfig kLoads{.block_m = 64, .block_n = 64, .block_k = 64, .consu
 constexpr WgmmaConfig kWidePart{.block_m = 128, .block_n = 72, .block_k = 64, .consumers = 1, .stages = 2};
 constexpr WgmmaConfig kBeside{.block_m = 64, .block_n = 96, .block_k = 64, .consumers = 1, .stages = 3, .cluster_n = 2};
 constexpr WgmmaConfig kPromoted{.block_m = 128, .block_n = 32, .block_k = 128, .consumers = 1, .stages = 2, .promote = true};
+constexpr WgmmaConfig kPromotedLate{.block_m = 64, .block_n = 32, .block_k = 128, .consumers = 1, .stages = 2, .promote = true};
+constexpr WgmmaConfig kPromotedInTwo{.block_m = 64, .block_n = 32, .block_k = 256, .consumers = 2, .ping_pong = true, .stages = 3, .promote = true};
 constexpr WgmmaConfig kPromotedWide{.block_m = 64, .block_n = 192, .block_k = 128, .consumers = 1, .stages = 2, .promote = true};
 constexpr WgmmaConfig kPromotedPair{.block_m = 128, .block_n = 32, .block_k = 128, .consumers = 2, .stages = 2, .promote = true};
 constexpr WgmmaConfig kPromotedThree{.block_m = 192, .block_n = 48, .block_k = 128, .consumers = 3, .stages = 2, .promote = true};
@@ -133,6 +135,8 @@ const GemmKernel kKernels[] = {
     kernel<kRaggedB, kLoads>(),
     kernel<kRaggedWide, kLoads>(),
     kernel<kFp8, kPromoted>(),
+    kernel<kFp8, kPromotedLate>(),
+    kernel<kFp8, kPromotedInTwo>(),
     kernel<kInteger, kOfBytes>(),
     kernel<kInteger, kTransposedBytes>(),
     kernel<kBytesOfRows, kTransposedRows>(),
@@ -160,6 +164,7 @@ const GemmKernel kKernels[] = {
     kernel<kScaledMasked, kPromotedPair>(),
     kernel<kScaledHalves, kPromoted>(),
     kernel<kScaled, kPromotedThree>(),
+    kernel<kScaled, kPromotedLate>(),
     kernel<kScaled, kPromotedTransposed>(),
     kernel<kGroups, kWidePart>(),
     kernel<kGroups, kCooperative>(),

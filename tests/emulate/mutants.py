@@ -443,11 +443,9 @@ MUTANTS = {
     "wgmma_producer_awaits_wrong_parity": (
         "wgmma.cuh", "await(empty(cursor.stage), cursor.parity ^ 1);", "await(empty(cursor.stage), cursor.parity);"),
     "wgmma_consumer_awaits_wrong_parity": (
-        "wgmma.cuh", "await(full(cursor.stage), cursor.parity);\n      if constexpr (kConfig.promote)",
-        "await(full(cursor.stage), cursor.parity ^ 1);\n      if constexpr (kConfig.promote)"),
+        "wgmma.cuh", "await(full(cursor.stage), cursor.parity);", "await(full(cursor.stage), cursor.parity ^ 1);"),
     "wgmma_consumer_does_not_wait": (
-        "wgmma.cuh", "      await(full(cursor.stage), cursor.parity);\n      if constexpr (kConfig.promote)",
-        "      if constexpr (kConfig.promote)"),
+        "wgmma.cuh", "{ await(full(cursor.stage), cursor.parity); }", "{ static_cast<void>(cursor); }"),
     "wgmma_parity_does_not_turn": ("wgmma_cursor.cuh", "      parity ^= 1;\n", ""),
     "wgmma_last_stage_not_released": (
         "wgmma.cuh", "    if (!kConfig.promote && item.k_tiles > 0 && is_given_back(item, item.k_tiles - 1)) release(previous.stage);\n", ""),
@@ -610,18 +608,31 @@ MUTANTS = {
         "shared/wgmma_config.hpp", "min_of(div_up(consumer_m(), kStoreRows), 4)", "min_of(max_of(consumer_m() / kStoreRows, 1), 4)"),
     # ---- family wgmma: sums of FP8 that are promoted ----
     "wgmma_promoted_sums_go_on_in_the_next_tile": (
-        "wgmma.cuh", "for (Accumulator& accumulator : accumulators) accumulator = {};",
-        "for (Accumulator& accumulator : accumulators) pin(accumulator);"),
-    "wgmma_part_of_the_k_tile_before_added_again": (
-        "wgmma_products.cuh", "column(distance, step), step > 0);", "column(distance, step), true);"),
+        "wgmma_promoted_sums.cuh", "for (Accumulator& sum : sums) sum = {};", "for (Accumulator& sum : sums) pin(sum);"),
+    "wgmma_part_of_the_interval_before_added_again": (
+        "wgmma_products.cuh", "column(distance, step), step > first);", "column(distance, step), true);"),
     "wgmma_part_added_before_its_products_end": (
-        "wgmma.cuh", "      ptx::wgmma_wait_group<0>();\n      pin(part);\n", "      pin(part);\n"),
+        "wgmma_promoted_sums.cuh", "          ptx::wgmma_wait_group<0>();\n", ""),
     "wgmma_part_multiplied_into_before_it_is_added": (
         "wgmma_products.cuh", "    ptx::wgmma_fence();  // before, `part` was read\n", ""),
     "wgmma_promoted_stage_given_back_unread": (
-        "wgmma.cuh",
-        "        add_k_tile(accumulators, part, promotion, products, cursor);\n        products.meet();\n        give_back(cursor, tile);\n",
-        "        give_back(cursor, tile);\n        add_k_tile(accumulators, part, promotion, products, cursor);\n        products.meet();\n"),
+        "wgmma_promoted_sums.cuh", "      await_full(cursor);\n#pragma", "      await_full(cursor);\n      give_back(cursor, tile);\n#pragma"),
+    "wgmma_first_interval_of_a_k_tile_multiplied_again": (
+        "wgmma_products.cuh", "const int first = interval * Base::kPromotedSteps;", "const int first = 0 * interval;"),
+    "wgmma_late_part_added_before_its_products_end": (
+        "wgmma_promoted_sums.cuh", "      ptx::wgmma_wait_group<1>();\n", ""),
+    "wgmma_last_late_part_added_before_its_products_end": (
+        "wgmma_promoted_sums.cuh", "      ptx::wgmma_wait_group<0>();\n      promote(part, 0);", "      promote(part, 0);"),
+    "wgmma_late_part_overwritten": (
+        "wgmma_promoted_sums.cuh", "step(parts[0], parts[1], 1 % kIntervals);", "step(parts[0], parts[0], 1 % kIntervals);"),
+    "wgmma_late_stage_given_back_in_flight": (
+        "wgmma_promoted_sums.cuh", "      begin(next, next_interval);\n",
+        "      if (next_interval == 0) give_back(place, tile);\n      begin(next, next_interval);\n"),
+    "wgmma_late_stage_not_awaited": (
+        "wgmma_promoted_sums.cuh", "      if (interval == 0) await_full(cursor);\n", ""),
+    "wgmma_last_late_part_left_out": (
+        "wgmma_promoted_sums.cuh", "      if (tile == k_tiles - 1) return finish(parts[1]);\n      step(parts[1]",
+        "      if (tile == k_tiles - 1) return finish(parts[0]);\n      step(parts[1]"),
     "wgmma_scales_of_rows_of_the_first_block_of_k": (
         "wgmma_scale_ring.cuh", "    rows_ += static_cast<u64>(block_bytes_);\n", ""),
     "wgmma_scales_of_columns_of_the_first_block_of_k": ("wgmma_scale_ring.cuh", "    columns_ += sizeof(float);\n", ""),
@@ -632,16 +643,18 @@ MUTANTS = {
         "wgmma_scale_ring.cuh", "const bool is_there = --blocks_ >= 0;", "const bool is_there = --blocks_ >= -1000;"),
     "wgmma_scales_of_columns_read_behind_the_last": (
         "wgmma_scale_ring.cuh", "is_there && behind <= columns_behind_", "is_there"),
-    "wgmma_slot_filled_before_it_is_taken": (
-        "wgmma_scale_ring.cuh", "            hotgemm::await(taken(slot.stage), slot.parity ^ 1);\n", ""),
+    "wgmma_slot_filled_before_it_is_read": (
+        "wgmma_scale_ring.cuh", "            await_empty(cursor);\n", ""),
     "wgmma_slot_filled_by_the_first_lane": (
         "wgmma_scale_ring.cuh", "            ptx::bar_warp_sync(~0u);  // all lanes have stored\n", ""),
-    "wgmma_factors_read_before_they_are_there": ("wgmma.cuh", "      if (i == 0) scales().await(cursor);\n", ""),
-    "wgmma_slot_given_back_before_the_last_instruction": (
-        "wgmma.cuh", "if (i == kInstructions - 1) scales().release", "if (i == 0) scales().release"),
+    "wgmma_stage_full_before_its_slot_is_filled": (
+        "wgmma_scale_ring.cuh", "            writer.store(i, slot(cursor.stage));\n",
+        "            if (thread % kWarpSize == 0) arrive(cursor.stage);\n            writer.store(i, slot(cursor.stage));\n"),
+    "wgmma_factors_of_the_next_stage": (
+        "wgmma_promoted_sums.cuh", "promotion_.prepare(0, scales_.slot(place.stage));",
+        "promotion_.prepare(0, scales_.slot(cursor.stage));"),
     "wgmma_slot_given_back_by_the_first_lane": (
-        "wgmma_scale_ring.cuh", "      ptx::bar_warp_sync(~0u);  // all lanes have their factors\n", ""),
-    "wgmma_passed_slot_not_given_back": ("wgmma.cuh", "      scales().release(cursor, thread_);\n    }\n", "    }\n"),
+        "wgmma_products.cuh", "if constexpr (kTraits.epilogue.has_block_scales()) ptx::bar_warp_sync(~0u);", ""),
     "wgmma_scales_of_the_gate_for_both_halves": (
         "wgmma_scale_ring.cuh", "half * blocks_of_half_ + block;", "block;"),
     "wgmma_factors_of_the_gate_for_both_halves": (
@@ -671,7 +684,8 @@ MUTANTS = {
     "wgmma_last_stage_given_back_while_lanes_read_it": (
         "wgmma.cuh", "    products.meet();\n    if (!kConfig.promote", "    if (!kConfig.promote"),
     "wgmma_promoted_stage_given_back_while_lanes_read_it": (
-        "wgmma.cuh", "        products.meet();\n", ""),
+        "wgmma_promoted_sums.cuh", "      products_.meet();\n      give_back(cursor, tile);\n      cursor.advance();\n    }\n",
+        "      give_back(cursor, tile);\n      cursor.advance();\n    }\n"),
     "wgmma_rows_of_the_first_k_step": ("wgmma_products.cuh", "step * kStepBytes;", "0 * step * kStepBytes;"),
     "wgmma_rows_of_the_first_slab": (
         "wgmma_products.cuh", "first / kRowTile.slab_elements() * kRowTile.slab_bytes()", "0 * kRowTile.slab_bytes()"),

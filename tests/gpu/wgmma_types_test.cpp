@@ -46,7 +46,7 @@ std::vector<WgmmaConfig> configs_for(const GemmTraits& traits) {
   for (WgmmaConfig config : loads ? std::span<const WgmmaConfig>(kLoadedConfigs) : kMixedConfigs) {
     config.block_k = typed_block_k(config.block_k, traits.element);
     config.promote = is_fp8(traits.element) && !traits.fast_sums;
-    if (config.promote) config.block_k = kPromotedK;
+    if (config.has_one_interval(traits)) config.block_k = kPromotedK;
     if (is_legal(config, traits, *find_arch_limits(90))) configs.push_back(config);
   }
   // Not legal are the largest with C and promotion, and with sums in s32 one-tile blocks and a divided k.

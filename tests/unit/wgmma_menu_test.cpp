@@ -144,6 +144,40 @@ TEST(WgmmaMenu, ColumnsOfEightBitsAreKMajorAndPreciseSumsOfFp8Promoted) {
   EXPECT_FALSE(is_legal(config, GemmTraits{.op_b = Op::t}, arch_limits("sm_90a")));  // nothing to promote
 }
 
+TEST(WgmmaMenu, PartsOfPreciseSumsAreAddedLateWhereRegistersFit) {
+  GemmTraits fp8{.element = DType::e4m3, .element_d = DType::bf16, .op_b = Op::t, .vec_a = 16, .vec_b = 16};
+  const auto config = [](int m, int n, int consumers) {
+    return WgmmaConfig{.block_m = m, .block_n = n, .block_k = 128, .consumers = consumers, .promote = true};
+  };
+  const auto with = [](WgmmaConfig c, const auto& change) {
+    change(c);
+    return c;
+  };
+  EXPECT_TRUE(config(64, 32, 1).adds_late(fp8));
+  EXPECT_TRUE(config(128, 128, 2).adds_late(fp8));
+  EXPECT_FALSE(config(128, 136, 2).adds_late(fp8)) << "three times 68 registers";
+  EXPECT_FALSE(config(128, 32, 1).adds_late(fp8)) << "two instructions";
+  EXPECT_FALSE(config(192, 32, 3).adds_late(fp8));
+  const auto one_tile = [](WgmmaConfig& c) { c.one_tile = true; };
+  EXPECT_TRUE(with(config(128, 96, 2), one_tile).adds_late(fp8));
+  EXPECT_FALSE(with(config(128, 128, 2), one_tile).adds_late(fp8)) << "it also copies";
+
+  const auto is_legal = [&](const WgmmaConfig& c) { return hotgemm::is_legal(c, fp8, arch_limits("sm_90a")); };
+  const auto long_k = [](WgmmaConfig& c) { c.block_k = 256, c.stages = 3; };
+  EXPECT_TRUE(is_legal(with(config(64, 32, 1), long_k)));
+  EXPECT_TRUE(is_legal(with(config(128, 32, 1), long_k)));
+  fp8.epilogue = {.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128};
+  EXPECT_TRUE(config(64, 32, 1).adds_late(fp8));
+  EXPECT_FALSE(config(128, 32, 2).adds_late(fp8));
+  EXPECT_TRUE(is_legal(config(64, 32, 1)));
+  EXPECT_FALSE(is_legal(with(config(64, 32, 1), long_k))) << "a slot has the scales of 128 of k";
+  fp8.epilogue = {};
+  fp8.op_a = Op::t;
+  EXPECT_FALSE(config(64, 32, 1).adds_late(fp8)) << "lanes load the rows";
+  EXPECT_TRUE(is_legal(config(64, 32, 1)));
+  EXPECT_FALSE(is_legal(with(config(64, 32, 1), long_k)));
+}
+
 TEST(WgmmaMenu, ScalesOfBlocksLeaveTheTilesThatTouchTwoBlocksOfColumns) {
   const GemmTraits bare{.element = DType::e4m3, .element_d = DType::bf16, .op_b = Op::t, .vec_a = 16, .vec_b = 16};
   GemmTraits scaled = bare;
@@ -160,7 +194,7 @@ TEST(WgmmaMenu, ScalesOfBlocksLeaveTheTilesThatTouchTwoBlocksOfColumns) {
   const WgmmaConfig wide{.block_m = 128, .block_n = 176, .block_k = 128, .promote = true};
   EXPECT_TRUE(is_legal(wide, bare, arch_limits("sm_90a")));
   EXPECT_FALSE(is_legal(wide, scaled, arch_limits("sm_90a"))) << "a part of it may touch three blocks";
-  EXPECT_GE(wgmma_menu(scaled).size(), wgmma_menu(bare).size() / 3);
+  EXPECT_GE(wgmma_menu(scaled).size(), wgmma_menu(bare).size() / 4);
   GemmTraits gated = scaled;
   gated.epilogue.gate = Gate::halves;
   EXPECT_TRUE(is_legal(WgmmaConfig{.block_m = 256, .block_n = 128, .block_k = 128, .promote = true}, gated,

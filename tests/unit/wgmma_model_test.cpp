@@ -142,7 +142,8 @@ TEST(WgmmaModel, RowsOfANarrowOperandTakeLongerTheMoreBlocksReadThem) {
   EXPECT_LT(us(kOf32, 64, Op::t), us(kOf64, 64, Op::t)) << "rows of whole lines";
 }
 
-// 8192³ of e4m3 with scales of blocks takes 857, 900 and 885 µs on an H200 (docs/notebook/epilogues.md, 13).
+// 8192³ of e4m3 with scales of blocks takes 802, 818 and 773 µs on an H200 at a high clock (docs/notebook/epilogues.md,
+// 20), and took 857 by the first at a lower one.
 TEST(WgmmaModel, ScalesOfBlocksCostMoreWhereATileTouchesTwoOfThem) {
   const auto us = [](const char* config) {
     Workload problem({.m = 8192, .n = 8192, .k = 8192, .op_b = Op::t});
@@ -152,10 +153,10 @@ TEST(WgmmaModel, ScalesOfBlocksCostMoreWhereATileTouchesTwoOfThem) {
     problem.hints = {.align_a = 16, .align_b = 16, .align_d = 16};
     return predict_us(*parse_config(config), problem, nominal_device("sm_90a"));
   };
-  const double whole = us("wgmma_m256_n128_k128_c2_sn0_pp0_o0_s4_cm1_cn1_b1_pr1");
+  const double whole = us("wgmma_m256_n128_k128_c2_sn0_pp0_o0_s3_cm1_cn1_b1_pr1");
   EXPECT_NEAR(whole, 857, 20);
-  EXPECT_GT(us("wgmma_m128_n192_k128_c2_sn0_pp0_o0_s5_cm1_cn1_b1_pr1"), 1.03 * whole);
-  EXPECT_GT(us("wgmma_m192_n128_k128_c3_sn0_pp0_o0_s5_cm1_cn1_b1_pr1"), whole);
+  EXPECT_GT(us("wgmma_m128_n192_k128_c2_sn0_pp0_o0_s5_cm1_cn1_b1_pr1"), whole);
+  EXPECT_LT(us("wgmma_m192_n128_k128_c3_sn0_pp0_o0_s4_cm1_cn1_b1_pr1"), whole);
 }
 
 // 960×288×100672 nn takes 158 µs by tiles of 192 columns and 103 by tiles of 96 (docs/notebook/deepk.md, 8). Here m is

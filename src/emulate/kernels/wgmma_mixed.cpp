@@ -30,13 +30,13 @@ constexpr WgmmaConfig kLoadedConfigs[] = {
 };
 // clang-format on
 
-/// The config for elements of `kElement`: a k-tile has as many bytes, and precise sums of FP8 are promoted.
-constexpr WgmmaConfig config_for(DType element, WgmmaConfig config, bool fast_sums) {
-  config.block_k = typed_block_k(config.block_k, element);
-  config.promote = is_fp8(element) && !fast_sums;
-  if (config.promote) config.block_k = kPromotedK;
+/// The config for the elements of `t`: a k-tile has as many bytes, and precise sums of FP8 are promoted.
+constexpr WgmmaConfig config_for(const GemmTraits& t, WgmmaConfig config) {
+  config.block_k = typed_block_k(config.block_k, t.element);
+  config.promote = is_fp8(t.element) && !t.fast_sums;
+  if (config.has_one_interval(t)) config.block_k = kPromotedK;
   // There is no instruction for 72 columns of s8.
-  if (element == DType::s8 && config.block_m == 72) config.block_m = 80;
+  if (t.element == DType::s8 && config.block_m == 72) config.block_m = 80;
   return config;
 }
 
@@ -60,7 +60,7 @@ void add_mixed_kernel(std::vector<GemmKernel>& kernels) {
                                .vec_b = kChunkBytes / size_bytes(kTypes.element_b),
                                .vec_d = max_of(kAccess.d_bytes / size_bytes(kTypes.element_d), 1),
                                .fast_sums = kFastSums};
-  constexpr WgmmaConfig kRightConfig = config_for(kTypes.element, kConfig, kFastSums);
+  constexpr WgmmaConfig kRightConfig = config_for(kTraits, kConfig);
   if constexpr (is_legal(kRightConfig, kTraits, *find_arch_limits(90))) {
     using Instruction = EmulatedWgmmaOf<kTraits, kRightConfig>;
     if constexpr (kRightConfig.split_k) {
