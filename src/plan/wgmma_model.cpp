@@ -147,7 +147,8 @@ GemmTraits with_epilogue(GemmTraits traits, const Epilogue& epilogue) {
 /// are in flight. One other consumer multiplies meanwhile. Lanes load rows only when the products before have ended
 /// (kLoadRows for each instruction). Scales of blocks make each addition a product of three registers, which tensor
 /// cores that read theirs hold up; and a part of a tile that touches two blocks of columns chooses between their
-/// scales. Fitted to seven configs that take scales (docs/notebook/epilogues.md, 13).
+/// scales. Fitted to seven configs that take scales (docs/notebook/epilogues.md, 13); late waits, and what it takes to
+/// load scales, to configs of docs/notebook/types.md, 12, and epilogues.md, 20.
 double promotion_cycles(const WgmmaConfig& c, const GemmTraits& t, const Waves& waves) {
   if (!c.promote) return 0;
   constexpr double kWait = 200, kWaitLate = 50, kLoadRows = 180, kTakeScales = 40;

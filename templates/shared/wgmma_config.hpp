@@ -212,24 +212,26 @@ struct WgmmaConfig {
   constexpr int barrier_offset(const GemmTraits& t) const { return scale_offset(t) + stages * scale_slot_bytes(t); }
   constexpr int smem_bytes(const GemmTraits& t) const { return smem_bytes(t, store_buffers(t)); }
 
-  /// With `promote`, the sums of kPromotedK products are parts that have registers besides: one part, or two, of which
-  /// one is added while the products of the other are in flight. Three consumers lose by that, and two that take scales
-  /// (docs/notebook/types.md, 12). One-tile blocks also copy, and need registers for that.
+  /// With `promote`, the sums of kPromotedK products are parts. True if there are two parts, and one is added while the
+  /// products of the other are in flight. Three consumers lose by that (docs/notebook/types.md, 12), and two that take
+  /// scales (docs/notebook/epilogues.md, 20). One-tile blocks also copy, and need registers for that. Kernels that
+  /// divide k, and transposed ones with C, have limits of their own.
   constexpr bool adds_late(const GemmTraits& t) const {
     if (!promote || instructions() > 1 || consumers > 2 || loads_rows(t)) return false;
     if (t.epilogue.has_block_scales() && (consumers > 1 || blocks_per_sm > 1)) return false;
-    const int of_part = kWgmmaM * instruction_n() / kWarpgroupThreads;
-    return 3 * of_part + (one_tile ? 64 : 32) <= consumer_registers();
+    const int registers = 3 * kWgmmaM * instruction_n() / kWarpgroupThreads;  // of the sums and both parts
+    if ((split_k && registers > 128) || (transposed && t.reads_c && registers > 160)) return false;
+    return registers + (one_tile ? 64 : 32) <= consumer_registers();
   }
   /// True if a k-tile has no more products than are promoted at once: its scales, or the rows that lanes load, are
   /// those of one interval.
   constexpr bool has_one_interval(const GemmTraits& t) const {
     return promote && (t.epilogue.has_block_scales() || loads_rows(t));
   }
-  constexpr int parts(const GemmTraits& t) const { return !promote ? 0 : adds_late(t) ? 2 : 1; }
+  /// With `promote`, one part has registers besides the sums. Where there is another one, adds_late counts it.
   constexpr int accumulator_registers(const GemmTraits& t) const {
     const int instruction = kWgmmaM * instruction_n() / kWarpgroupThreads * size_bytes(t.accumulator) / kRegisterBytes;
-    return instruction * (instructions() + parts(t));
+    return instruction * (instructions() + (promote ? 1 : 0));
   }
   /// The ranges of neighbouring columns of B that a tile consists of: of halves one of the gate, and one of the others.
   static constexpr int halves(const GemmTraits& t) { return t.epilogue.gate == Gate::halves ? 2 : 1; }

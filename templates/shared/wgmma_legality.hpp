@@ -28,7 +28,7 @@ constexpr bool has_wgmma_types(const GemmTraits& t) {
   return t.accumulator == DType::f32 || (t.accumulator == DType::f16 && t.element == DType::f16 && t.is_uniform());
 }
 
-/// True if sums of FP8 are as exact as the traits want them: an instruction keeps 14 bits of each product. They are
+/// True if sums of FP8 are as exact as the traits want them: an instruction keeps 14 bits of each product. Sums are
 /// promoted after 128 products.
 constexpr bool has_legal_promotion(const WgmmaConfig& c, const GemmTraits& t) {
   if (!c.promote) return !is_fp8(t.element) || t.fast_sums;
@@ -153,7 +153,7 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   const int of_sm = c.blocks_per_sm * (smem + kReservedSmemPerBlockBytes);
   if (smem > arch.smem_per_block_bytes || of_sm > arch.smem_per_sm_bytes) return false;
   // ptxas gives one instruction no more registers than a thread has before setmaxnreg (C7602).
-  const int instruction = c.accumulator_registers(t) / (c.instructions() + c.parts(t));
+  const int instruction = c.accumulator_registers(t) / (c.instructions() + (c.promote ? 1 : 0));
   if (instruction + 28 > arch.registers_per_sm / (c.threads() * c.blocks_per_sm)) return false;
   if (c.transposed && t.reads_c && c.accumulator_registers(t) > 160) return false;  // more than 1.2 s to compile
   // Registers that are live beside the accumulators: with fewer, kernels spill.
@@ -162,9 +162,9 @@ constexpr bool is_legal(const WgmmaConfig& c, const GemmTraits& t, const ArchLim
   const int others = (c.stores_in_bulk(t) ? (t.reads_c ? 48 : 32) : (t.reads_c ? 72 : 40)) +
                      (c.transposed && t.reads_c ? 8 : 0) + exchange_registers(c, t) + of_conversions +
                      fused_registers(c, t);
-  // The sums of a k-tile have left their registers when D is stored.
+  // Parts have left their registers when D is stored.
   const int multiplying = c.accumulator_registers(t) + 32 + scale_registers(c, t) + c.fragment_registers(t);
-  const int storing = c.accumulator_registers(t) - c.parts(t) * instruction + others;
+  const int storing = c.accumulator_registers(t) - (c.promote ? instruction : 0) + others;
   return max_of(multiplying, storing) <= c.consumer_registers(t);
 }
 

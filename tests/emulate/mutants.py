@@ -616,7 +616,8 @@ MUTANTS = {
     "wgmma_part_multiplied_into_before_it_is_added": (
         "wgmma_products.cuh", "    ptx::wgmma_fence();  // before, `part` was read\n", ""),
     "wgmma_promoted_stage_given_back_unread": (
-        "wgmma_promoted_sums.cuh", "      await_full(cursor);\n#pragma", "      await_full(cursor);\n      give_back(cursor, tile);\n#pragma"),
+        "wgmma_promoted_sums.cuh", "          ptx::wgmma_wait_group<0>();\n          promote(part, i);\n        }\n      }\n      products_.meet();\n      give_back(cursor, tile);\n",
+        "          if (interval == kIntervals - 1 && i == kInstructions - 1) give_back(cursor, tile);\n          ptx::wgmma_wait_group<0>();\n          promote(part, i);\n        }\n      }\n"),
     "wgmma_first_interval_of_a_k_tile_multiplied_again": (
         "wgmma_products.cuh", "const int first = interval * Base::kPromotedSteps;", "const int first = 0 * interval;"),
     "wgmma_late_part_added_before_its_products_end": (
@@ -626,8 +627,8 @@ MUTANTS = {
     "wgmma_late_part_overwritten": (
         "wgmma_promoted_sums.cuh", "step(parts[0], parts[1], 1 % kIntervals);", "step(parts[0], parts[0], 1 % kIntervals);"),
     "wgmma_late_stage_given_back_in_flight": (
-        "wgmma_promoted_sums.cuh", "      begin(next, next_interval);\n",
-        "      if (next_interval == 0) give_back(place, tile);\n      begin(next, next_interval);\n"),
+        "wgmma_promoted_sums.cuh", "      ptx::wgmma_wait_group<1>();\n      promote(part, 0);\n      products_.meet();\n      if (next_interval == 0) give_back(place, tile++);\n",
+        "      if (next_interval == 0) give_back(place, tile++);\n      ptx::wgmma_wait_group<1>();\n      promote(part, 0);\n      products_.meet();\n"),
     "wgmma_late_stage_not_awaited": (
         "wgmma_promoted_sums.cuh", "      if (interval == 0) await_full(cursor);\n", ""),
     "wgmma_last_late_part_left_out": (
@@ -648,8 +649,11 @@ MUTANTS = {
     "wgmma_slot_filled_by_the_first_lane": (
         "wgmma_scale_ring.cuh", "            ptx::bar_warp_sync(~0u);  // all lanes have stored\n", ""),
     "wgmma_stage_full_before_its_slot_is_filled": (
-        "wgmma_scale_ring.cuh", "            writer.store(i, slot(cursor.stage));\n",
-        "            if (thread % kWarpSize == 0) arrive(cursor.stage);\n            writer.store(i, slot(cursor.stage));\n"),
+        "wgmma_scale_ring.cuh", "            writer.store(i, slot(cursor.stage));\n            ptx::bar_warp_sync(~0u);  // all lanes have stored\n            if (thread % kWarpSize == 0) arrive(cursor.stage);\n",
+        "            if (thread % kWarpSize == 0) arrive(cursor.stage);\n            writer.store(i, slot(cursor.stage));\n            ptx::bar_warp_sync(~0u);\n"),
+    "wgmma_stage_full_without_its_slot": ("wgmma.cuh", " + Scales::kWriters);", ");"),
+    "wgmma_slot_given_back_for_all_warps": (
+        "wgmma.cuh", "kConfig.loads_rows(kTraits) || Scales::kExists;", "kConfig.loads_rows(kTraits);"),
     "wgmma_factors_of_the_next_stage": (
         "wgmma_promoted_sums.cuh", "promotion_.prepare(0, scales_.slot(place.stage));",
         "promotion_.prepare(0, scales_.slot(cursor.stage));"),

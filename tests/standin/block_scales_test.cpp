@@ -103,6 +103,17 @@ TEST_F(BlockScalesTest, ARecordWithScalesReplacesAPlanByTheBareProducts) {
   EXPECT_EQ(context().plan(problem).origin(), Origin::tuned);
 }
 
+TEST_F(BlockScalesTest, ForgettingDropsTheRecordWithScalesAlone) {
+  const GemmCase c = case_of("64 272 384 nt e4m3", 0, 16), chained = case_of("64 272 384 nt e4m3", 0, 16, "+bias");
+  const Workload problem = c.described(), bare = without_epilogue(problem);
+  context(Policy::estimate).tune(std::vector{bare, problem}, quick_tuning(2));
+  EXPECT_EQ(context().forget(chained.described(), Forget::plan_and_records).records, 1u);  // measured without the bias
+  EXPECT_NE(context().plan(problem).origin(), Origin::tuned);
+  EXPECT_EQ(context().plan(bare).origin(), Origin::tuned);
+  EXPECT_EQ(context().forget(bare, Forget::plan_and_records).records, 1u);
+  EXPECT_NE(context().plan(bare).origin(), Origin::tuned);
+}
+
 TEST_F(BlockScalesTest, WrongOperandsAreNamed) {
   context(Policy::estimate);
   const GemmCase c = case_of("24 300 520 nt e4m3", 0);

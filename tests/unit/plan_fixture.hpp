@@ -23,7 +23,8 @@ inline std::vector<CeilingKind> ceiling_kinds(CeilingInstruction instruction) {
   std::vector<CeilingKind> kinds;
   for (const TypePair& types : kTensorTypes) kinds.push_back({instruction, types.element, types.accumulator});
   if (instruction == CeilingInstruction::wgmma) {
-    for (const DType element : {DType::tf32, DType::e4m3}) kinds.push_back({instruction, element, DType::f32});
+    for (const DType element : {DType::tf32, DType::e4m3, DType::e5m2})
+      kinds.push_back({instruction, element, DType::f32});
     kinds.push_back({instruction, DType::s8, DType::s32});
   }
   return kinds;

@@ -162,8 +162,13 @@ TEST(WgmmaMenu, PartsOfPreciseSumsAreAddedLateWhereRegistersFit) {
   EXPECT_TRUE(with(config(128, 96, 2), one_tile).adds_late(fp8));
   EXPECT_FALSE(with(config(128, 128, 2), one_tile).adds_late(fp8)) << "it also copies";
 
+  const auto divided = [](WgmmaConfig& c) { c.split_k = true; };
+  EXPECT_TRUE(with(config(64, 80, 1), divided).adds_late(fp8));
+  EXPECT_FALSE(with(config(128, 128, 2), divided).adds_late(fp8)) << "the loads of sums would spill";
+
   const auto is_legal = [&](const WgmmaConfig& c) { return hotgemm::is_legal(c, fp8, arch_limits("sm_90a")); };
   const auto long_k = [](WgmmaConfig& c) { c.block_k = 256, c.stages = 3; };
+  EXPECT_TRUE(is_legal(with(config(128, 128, 2), divided)));
   EXPECT_TRUE(is_legal(with(config(64, 32, 1), long_k)));
   EXPECT_TRUE(is_legal(with(config(128, 32, 1), long_k)));
   fp8.epilogue = {.scale_a = Scaling::block_1x128, .scale_b = Scaling::block_128x128};

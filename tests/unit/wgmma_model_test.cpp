@@ -143,7 +143,7 @@ TEST(WgmmaModel, RowsOfANarrowOperandTakeLongerTheMoreBlocksReadThem) {
 }
 
 // 8192³ of e4m3 with scales of blocks takes 802, 818 and 773 µs on an H200 at a high clock (docs/notebook/epilogues.md,
-// 20), and took 857 by the first at a lower one.
+// 20). The model is of a lower clock, at which the first took 857.
 TEST(WgmmaModel, ScalesOfBlocksCostMoreWhereATileTouchesTwoOfThem) {
   const auto us = [](const char* config) {
     Workload problem({.m = 8192, .n = 8192, .k = 8192, .op_b = Op::t});

@@ -204,8 +204,8 @@ std::vector<std::string> lines_below(const BenchReport& report) {
   for (const CeilingAlone& c : report.ceilings) {
     std::string rates;
     for (std::size_t i = 0; i < c.before.size(); ++i)
-      rates += fmt::format("{}{} {:.1f} and {:.1f}", i > 0 ? ", " : "", c.before[i].first, c.before[i].second,
-                           c.after[i].second);
+      rates += fmt::format("{}{}{} {:.1f} and {:.1f}", i > 0 ? ", " : "", i < 2 ? "f16>" : "", c.before[i].first,
+                           c.before[i].second, c.after[i].second);
     lines.push_back(fmt::format("ceiling: {}; alone, before and after: {} TFLOP/s", c.name, rates));
   }
   if (!report.ceilings.empty()) {

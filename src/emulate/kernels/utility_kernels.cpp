@@ -36,8 +36,8 @@ void run_ceiling(const CeilingKind& kind, const CeilingArgs& args) {
       return run_ceiling_of<DType::f16, DType::f32>(kind.instruction, args);
     case DType::tf32: return run_ceiling_of<DType::tf32, DType::f32>(kind.instruction, args);
     case DType::e4m3: return run_ceiling_of<DType::e4m3, DType::f32>(kind.instruction, args);
+    case DType::e5m2: return run_ceiling_of<DType::e5m2, DType::f32>(kind.instruction, args);
     case DType::s8: return run_ceiling_of<DType::s8, DType::s32>(kind.instruction, args);
-    case DType::e5m2:
     case DType::f32:
     case DType::s32: break;
   }
