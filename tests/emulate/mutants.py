@@ -705,7 +705,7 @@ MUTANTS = {
     "wgmma_sums_of_the_upper_rows_from_the_lower": ("wgmma_products.cuh", "from_upper = from + 16;", "from_upper = from;"),
     "wgmma_sums_without_products_left": ("wgmma_products.cuh", "    for (Accumulator& sum : sums) sum = {};\n", ""),
     "wgmma_loaded_stage_released_by_one_warp": (
-        "wgmma.cuh", "kConfig.loads_rows(kTraits) ? kWarpSize : kWarpgroupThreads", "kWarpgroupThreads"),
+        "wgmma.cuh", "kConfig.loads_rows(kTraits) || Scales::kExists;", "Scales::kExists;"),
     # ---- family wgmma: elements of D of 32 bits ----
     "wgmma_wide_columns_of_other_sums": ("wgmma_epilogue.cuh", "return goes_ahead ? goes : stays;", "return goes_ahead ? stays : goes;"),
     "wgmma_wide_odd_rows_do_not_go_back": (
