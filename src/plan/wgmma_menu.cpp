@@ -1,6 +1,8 @@
 #include "plan/wgmma_menu.hpp"
 
+#include "config/typed_config.hpp"
 #include "plan/wgmma_tiles.hpp"
+#include "shared/wgmma_legality.hpp"
 
 #include <algorithm>
 #include <span>
@@ -61,15 +63,6 @@ int deepest(WgmmaConfig config, const GemmTraits& traits) {
 /// A number of stages below `deepest` that is worth a trial: it leaves room for more buffers of D, or drops stages
 /// that no problem fills.
 int shallower(int deepest) { return deepest > 6 ? deepest * 3 / 4 : deepest - 1; }
-
-/// `config`, whose k-tile counts elements of 16 bits, for the elements of `traits`: with as many bytes, and with sums
-/// as exact as the traits want them.
-WgmmaConfig typed(WgmmaConfig config, const GemmTraits& traits) {
-  config.block_k = typed_block_k(config.block_k, traits.element);
-  config.promote = is_fp8(traits.element) && !traits.fast_sums;
-  if (config.has_one_interval(traits)) config.block_k = kPromotedK;
-  return config;
-}
 
 /// True if there are enough stages. With fewer, products wait for copies.
 bool is_deep_enough(const WgmmaConfig& c, const GemmTraits& traits) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "shared/wgmma_legality.hpp"
+#include "shared/wgmma_config.hpp"
 
 #include <vector>
 

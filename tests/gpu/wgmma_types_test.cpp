@@ -1,5 +1,6 @@
 // The `wgmma` family with types of its operands that differ, or that have 8 bits.
 
+#include "config/typed_config.hpp"
 #include "gpu/gpu_fixture.hpp"
 #include "gpu/wgmma_kernel.hpp"
 
@@ -44,9 +45,7 @@ std::vector<WgmmaConfig> configs_for(const GemmTraits& traits) {
   const bool loads = size_bytes(traits.element) != 2 && !(traits.a_is_k_major() && traits.b_is_k_major());
   std::vector<WgmmaConfig> configs;
   for (WgmmaConfig config : loads ? std::span<const WgmmaConfig>(kLoadedConfigs) : kMixedConfigs) {
-    config.block_k = typed_block_k(config.block_k, traits.element);
-    config.promote = is_fp8(traits.element) && !traits.fast_sums;
-    if (config.has_one_interval(traits)) config.block_k = kPromotedK;
+    config = typed(config, traits);
     if (is_legal(config, traits, *find_arch_limits(90))) configs.push_back(config);
   }
   // Not legal are the largest with C and promotion, and with sums in s32 one-tile blocks and a divided k.

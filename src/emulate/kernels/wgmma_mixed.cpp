@@ -1,5 +1,7 @@
 #include "emulate/kernels/wgmma_table.hpp"
 
+#include "config/typed_config.hpp"
+
 #include <array>
 #include <cstddef>
 
@@ -30,11 +32,9 @@ constexpr WgmmaConfig kLoadedConfigs[] = {
 };
 // clang-format on
 
-/// The config for the elements of `t`: a k-tile has as many bytes, and precise sums of FP8 are promoted.
+/// The config for the elements of `t`.
 constexpr WgmmaConfig config_for(const GemmTraits& t, WgmmaConfig config) {
-  config.block_k = typed_block_k(config.block_k, t.element);
-  config.promote = is_fp8(t.element) && !t.fast_sums;
-  if (config.has_one_interval(t)) config.block_k = kPromotedK;
+  config = typed(config, t);
   // There is no instruction for 72 columns of s8.
   if (t.element == DType::s8 && config.block_m == 72) config.block_m = 80;
   return config;
