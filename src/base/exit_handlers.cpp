@@ -12,8 +12,9 @@ namespace hotgemm {
 namespace {
 
 struct ExitHandlers {
-  std::mutex mutex;  // guards `functions`
+  std::mutex mutex;  // guards the other members
   std::vector<void (*)()> functions;
+  bool have_run = false;
 
   static ExitHandlers& instance() {
     static auto* all = new ExitHandlers;  // never freed: used while the program ends
@@ -24,10 +25,18 @@ struct ExitHandlers {
     {
       const std::lock_guard lock(instance().mutex);
       functions = instance().functions;
+      instance().have_run = true;
     }
     for (void (*function)() : functions) function();
   }
 };
+
+/// Marks the end in a program whose main thread is not watched and whose handlers are added later: it is destroyed when
+/// the objects are that were made before main().
+const struct EndOfStaticObjects {
+  EndOfStaticObjects() = default;
+  ~EndOfStaticObjects() { ExitHandlers::run(); }
+} end_of_static_objects;
 
 /// The main thread's, which is destroyed when this thread calls exit() or returns from main.
 struct EndOfMainThread {
@@ -48,10 +57,13 @@ void watch_main_thread() {
 }
 
 void add_exit_handler(void (*function)()) {
+  bool is_late = false;
   {
     const std::lock_guard lock(ExitHandlers::instance().mutex);
     ExitHandlers::instance().functions.push_back(function);
+    is_late = ExitHandlers::instance().have_run;
   }
+  if (is_late) function();
   std::atexit(ExitHandlers::run);
 }
 

@@ -8,7 +8,8 @@ namespace hotgemm {
 // opens such a library, no moment is right. But before all that, exit() calls the destructors of the calling thread's
 // thread-local objects, and this thread is the main one in most programs.
 
-/// Calls `function` at the end of the program, perhaps several times: once for each renewal.
+/// Calls `function` at the end of the program, perhaps several times: once for each renewal. Calls it at once if this
+/// end has begun.
 void add_exit_handler(void (*function)());
 
 /// Registers the handlers once more, so that they are called before all that is registered now. To be called after a

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <set>
 #include <thread>
-#include <utility>
 
 namespace hotgemm {
 
@@ -22,9 +21,9 @@ class LiveThreads {
   }
   /// Adds an object that is about to start its thread. False if the program ends: it starts none.
   bool add(Owner* owner) {
+    std::call_once(watch_, [] { add_exit_handler([] { instance().stop_all(); }); });
     const std::lock_guard lock(mutex_);
     if (is_over_) return false;
-    if (!std::exchange(is_watching_, true)) add_exit_handler([] { instance().stop_all(); });
     owners_.insert(owner);
     return true;
   }
@@ -57,8 +56,9 @@ class LiveThreads {
   std::condition_variable changed_;
   Owner* stopped_ = nullptr;  ///< by the thread `ending_`, which ends the program
   std::thread::id ending_;
-  bool is_watching_ = false, is_over_ = false;
+  bool is_over_ = false;
   std::set<Owner*> owners_;
+  std::once_flag watch_;
 };
 
 }  // namespace hotgemm

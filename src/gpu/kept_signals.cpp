@@ -1,14 +1,14 @@
 #include "gpu/kept_signals.hpp"
 
+#include "base/repeated.hpp"
+
 #include <dlfcn.h>
 #include <signal.h>
 
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <exception>
 #include <mutex>
-#include <stop_token>
 
 namespace hotgemm {
 namespace {
@@ -52,24 +52,6 @@ bool is_in_library(const void* address, const void* library) noexcept {
          of_address.dli_fbase == of_library.dli_fbase;
 }
 
-/// A thread that calls `work` now and then until it is stopped. It takes no signal of the program. If the system has no
-/// thread left, there is none, and `work` is not called.
-template <class Work>
-std::jthread repeated(const Work& work) {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::jthread thread;
-  try {
-    thread = std::jthread([work](const std::stop_token& stop) {
-      for (; !stop.stop_requested(); std::this_thread::sleep_for(std::chrono::microseconds(200))) work();
-    });
-  } catch (const std::exception&) {  // of threads, or of memory
-  }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
-}
-
 }  // namespace
 
 KeptSignals::KeptSignals(const void* library) : library_(library) {
@@ -77,7 +59,7 @@ KeptSignals::KeptSignals(const void* library) : library_(library) {
     const std::lock_guard lock(kept().mutex);
     if (kept().compilations++ == 0) kept().actions = current_actions();
   }
-  watch_ = repeated([this] { mend(); });
+  watch_ = repeated(std::chrono::microseconds(200), [this] { mend(); });
 }
 
 KeptSignals::~KeptSignals() {

@@ -3,10 +3,11 @@
 #include "base/exit_handlers.hpp"
 #include "base/fork_guard.hpp"
 #include "base/profiler_range.hpp"
+#include "base/repeated.hpp"
 #include "gpu/build_id.hpp"
-#include "gpu/compilation.hpp"
 #include "gpu/kept_signals.hpp"
 #include "gpu/nvrtc_search.hpp"
+#include "gpu/nvrtc_use.hpp"
 #include "gpu/ptx_variables.hpp"
 #include "gpu/slim_cubin.hpp"
 
@@ -20,6 +21,7 @@
 #include <mutex>
 #include <optional>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -54,12 +56,23 @@ struct Flow {
   KeptSignals signals;
 };
 
+/// Exists while NVRTC makes objects, now and then, that the end of the program destroys: while it is opened, and during
+/// its first whole compilation.
+struct Making {
+  ForkDelay delay;
+  std::jthread renewal = repeated(std::chrono::milliseconds(1), renew_exit_handlers);
+  ~Making() {
+    renewal = {};  // ends it
+    renew_exit_handlers();
+  }
+};
+
 /// The callback that NVRTC asks during a compilation, of a Flow: 1 cancels it.
 int is_to_end(void* flow, void*) {
   auto& going = *static_cast<Flow*>(flow);
   going.signals.end_watch();
   going.signals.mend();
-  return Compilation::is_over() || Clock::now() >= going.deadline ? 1 : 0;
+  return NvrtcUse::is_over() || Clock::now() >= going.deadline ? 1 : 0;
 }
 
 /// True for the architecture of the GPUs on which slim cubins have run.
@@ -81,6 +94,8 @@ const Nvrtc& Nvrtc::get() {
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   if (const Nvrtc* nvrtc = loaded()) return *nvrtc;
+  const NvrtcUse use;
+  const Making making;
   const Nvrtc* nvrtc = new Nvrtc();
   instance.store(nvrtc, std::memory_order_release);
   return *nvrtc;
@@ -126,7 +141,7 @@ std::string Nvrtc::ptx_of(nvrtcProgram program) const {
 Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, std::string* log_of_success,
                      Clock::time_point deadline) const {
   const ProfilerRange range([&] { return "compile " + source.symbol; });
-  const Compilation compilation;
+  const NvrtcUse use;
   const double start_ms = thread_cpu_ms();
   std::vector<const char*> texts, names, options;
   for (const TemplateFile& file : bundle.files()) {
@@ -140,8 +155,8 @@ Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, s
   for (const std::string& option : source.options) options.push_back(option.c_str());
 
   static std::atomic<bool> is_used{false};
-  std::optional<ForkDelay> delay;
-  if (!is_used.load(std::memory_order_relaxed)) delay.emplace();
+  std::optional<Making> making;
+  if (!is_used.load(std::memory_order_relaxed)) making.emplace();
   nvrtcProgram program = nullptr;
   const auto check = [&](nvrtcResult result, const char* attempt) {
     if (result != NVRTC_SUCCESS) {
@@ -161,10 +176,8 @@ Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, s
   check(set_flow_callback_(program, is_to_end, &flow), "set a deadline for");
   const nvrtcResult result = compile_program_(program, static_cast<int>(options.size()), options.data());
   flow.signals.mend();
-  // The first whole compilation makes the objects of NVRTC that the end of the program destroys.
-  if (delay) renew_exit_handlers();
   if (result == NVRTC_SUCCESS) is_used.store(true, std::memory_order_relaxed);
-  delay.reset();
+  making.reset();
   if (result == NVRTC_ERROR_CANCELLED) {
     throw Error(ErrorCode::interrupted,
                 "the compilation of " + source.symbol + " was cancelled, at its deadline or at the end of the program");

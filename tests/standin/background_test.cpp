@@ -411,5 +411,17 @@ TEST_F(BackgroundTest, AProgramMayEndWhileItsThreadCompiles) {
   }
 }
 
+/// The main thread, which ends the program, has not called the library.
+TEST_F(BackgroundTest, AProgramMayEndWhileAThreadCompilesOfWhichItsMainThreadKnowsNothing) {
+  for (const int after : {100, 300, 500, 700}) {
+    EXPECT_EQ(status_of_guest(cache_.path(), {"--end-while-a-guest-compiles", std::to_string(after)}), 0)
+        << after << " ms";
+  }
+}
+
+TEST_F(BackgroundTest, NothingIsCompiledWhenAProgramHasBegunToEnd) {
+  EXPECT_EQ(status_of_guest(cache_.path(), {"--compile-while-ending"}), 0);
+}
+
 }  // namespace
 }  // namespace hotgemm::standin

@@ -8,9 +8,14 @@
 //   (AddressSanitizer: no child).
 // guest_program --end-while-compiling MILLISECONDS
 //   ends so long after another thread began to compile, one kernel after the other.
+// guest_program --end-while-a-guest-compiles MILLISECONDS
+//   likewise, but the thread alone calls the library, and the time begins when NVRTC is open.
+// guest_program --compile-while-ending
+//   compiles in an exit handler. The status is 5 if that succeeds.
 
 #include "gpu/device_buffer.hpp"
 #include "gpu/driver.hpp"
+#include "gpu/nvrtc.hpp"
 
 #include <hotgemm/hotgemm.hpp>
 
@@ -75,28 +80,50 @@ int end_while_it_measures(const Driver& driver, const char* problem, std::chrono
   return child_ends() ? 0 : 4;
 }
 
-int end_while_it_compiles(std::chrono::milliseconds after) {
-  Context& context = Context::default_context();
-  std::thread([&context] {
-    PrewarmOptions options;
-    options.archs = {"sm_90a"};
-    options.candidates = true;
-    for (std::int64_t m = 64;; m += 64) {
-      const Workload problem = parse_workload(std::to_string(m) + " 64 65 nn f16");
-      context.prewarm({&problem, 1}, options);
-    }
+PrewarmReport compile(std::int64_t m) {
+  PrewarmOptions options;
+  options.archs = {"sm_90a"};
+  options.candidates = true;
+  const Workload problem = parse_workload(std::to_string(m) + " 64 65 nn f16");
+  return Context::default_context().prewarm({&problem, 1}, options);
+}
+
+void start_compiling() {
+  std::thread([] {
+    for (std::int64_t m = 64;; m += 64) compile(m);
   }).detach();
+}
+
+int end_while_it_compiles(std::chrono::milliseconds after) {
+  Context::default_context();
+  start_compiling();
   std::this_thread::sleep_for(after);
   return 0;
+}
+
+/// The main thread plans nothing. It waits until NVRTC is open, because exit() cannot wait for the opening here.
+int end_while_a_guest_compiles(std::chrono::milliseconds after) {
+  start_compiling();
+  while (Nvrtc::loaded() == nullptr) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::this_thread::sleep_for(after);
+  return 0;
+}
+
+/// Compiles first when the main thread has no more thread-local objects.
+int compile_while_it_ends() {
+  Context::default_context();
+  return std::atexit([] { std::_Exit(compile(64).compiled == 0 ? 0 : 5); });
 }
 
 }  // namespace
 
 int main(int, char** argv) {
   try {
-    if (argv[1] == std::string_view("--end-while-compiling")) {
-      return end_while_it_compiles(std::chrono::milliseconds(std::atoi(argv[2])));
-    }
+    const std::string_view way = argv[1];
+    const auto after = [&] { return std::chrono::milliseconds(std::atoi(argv[2])); };
+    if (way == "--end-while-compiling") return end_while_it_compiles(after());
+    if (way == "--end-while-a-guest-compiles") return end_while_a_guest_compiles(after());
+    if (way == "--compile-while-ending") return compile_while_it_ends();
     const Driver& driver = Driver::get();
     CUcontext cuda = nullptr;
     driver.check(driver.cuDevicePrimaryCtxRetain(&cuda, 0), "retain");

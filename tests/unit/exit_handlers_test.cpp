@@ -26,6 +26,22 @@ constexpr int kOurs = 10, kOfTheLibrary = 11;
   std::exit(0);
 }
 
+/// Adds a handler when the end of the main thread has begun.
+[[noreturn]] void add_too_late() {
+  add_exit_handler([] {});
+  watch_main_thread();
+  std::atexit([] {
+    add_exit_handler([] { std::_Exit(kOurs); });
+    std::_Exit(kOfTheLibrary);
+  });
+  std::exit(0);
+}
+
+TEST(ExitHandlersDeathTest, AHandlerThatComesTooLateRunsAtOnce) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(add_too_late(), testing::ExitedWithCode(kOurs), "");
+}
+
 TEST(ExitHandlersDeathTest, TheEndOfTheMainThreadComesFirst) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(end_of_main_thread(), testing::ExitedWithCode(kOurs), "");

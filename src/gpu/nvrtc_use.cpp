@@ -1,4 +1,4 @@
-#include "gpu/compilation.hpp"
+#include "gpu/nvrtc_use.hpp"
 
 #include "base/exit_handlers.hpp"
 #include "base/fork_guard.hpp"
@@ -9,12 +9,11 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
-#include <utility>
 
 namespace hotgemm {
 namespace {
 
-/// The compilations of this process.
+/// The uses of this process.
 class Running {
  public:
   static Running& instance() {
@@ -23,12 +22,12 @@ class Running {
   }
 
   void begin() {
-    const std::lock_guard lock(mutex_);
-    if (is_over_) throw Error(ErrorCode::interrupted, "nothing is compiled at the end of the program");
-    if (!std::exchange(is_watching_, true)) {
+    std::call_once(watch_, [] {
       watch_for_fork();
       add_exit_handler([] { instance().end(); });
-    }
+    });
+    const std::lock_guard lock(mutex_);
+    if (is_over_) throw Error(ErrorCode::interrupted, "NVRTC is not used at the end of the program");
     ++count_;
     ++count_of_thread_;
   }
@@ -44,7 +43,7 @@ class Running {
   /// Waits once, and for a limited time: nothing is worth a program that never ends.
   void end() {
     constexpr std::chrono::seconds kMostWait{10};  // a kernel compiles in 1.2 s, on an idle machine
-    if (is_forked_child()) return;                 // the threads that compile are those of the parent
+    if (is_forked_child()) return;                 // the threads that use NVRTC are those of the parent
     std::unique_lock lock(mutex_);
     if (is_over_.exchange(true)) return;
     finished_.wait_for(lock, kMostWait, [this] { return count_ == count_of_thread_; });
@@ -54,15 +53,15 @@ class Running {
   std::condition_variable finished_;
   int count_ = 0;
   std::atomic<bool> is_over_{false};
-  bool is_watching_ = false;
-  static thread_local int count_of_thread_;  // exit() may be called within a compilation, by a handler of a signal
+  std::once_flag watch_;
+  static thread_local int count_of_thread_;  // exit() may be called within a use, by a handler of a signal
 };
 thread_local int Running::count_of_thread_ = 0;
 
 }  // namespace
 
-Compilation::Compilation() { Running::instance().begin(); }
-Compilation::~Compilation() { Running::instance().finish(); }
-bool Compilation::is_over() noexcept { return Running::instance().is_over(); }
+NvrtcUse::NvrtcUse() { Running::instance().begin(); }
+NvrtcUse::~NvrtcUse() { Running::instance().finish(); }
+bool NvrtcUse::is_over() noexcept { return Running::instance().is_over(); }
 
 }  // namespace hotgemm
