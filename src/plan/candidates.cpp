@@ -288,6 +288,16 @@ std::optional<KernelConfig> with_second_buffer(const KernelConfig& config, const
   return std::nullopt;
 }
 
+KernelConfig with_one_interval(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
+  const auto* wgmma = std::get_if<WgmmaConfig>(&config);
+  if (wgmma == nullptr || !wgmma->has_one_interval(traits) || wgmma->block_k <= kPromotedK) return config;
+  WgmmaConfig shorter = *wgmma;
+  shorter.block_k = kPromotedK;
+  shorter.stages *= wgmma->block_k / kPromotedK;
+  while (shorter.stages > wgmma->stages && !is_legal(shorter, traits, arch)) --shorter.stages;
+  return shorter;
+}
+
 namespace {
 
 /// The launches of a kernel whose blocks divide k. It has few tiles, so that their order does not matter.

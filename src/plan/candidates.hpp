@@ -36,6 +36,10 @@ std::vector<KernelConfig> variants(const KernelConfig& config, const Workload& p
 /// already, or two do not fit.
 std::optional<KernelConfig> with_second_buffer(const KernelConfig& config, const GemmTraits& traits);
 
+/// `config` from the record of another product, with shorter k-tiles where `traits` need those: a k-tile with scales of
+/// blocks is one interval of promotion. The shorter ones have as many more stages as fit.
+KernelConfig with_one_interval(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch);
+
 /// The launches of `config` that may differ in speed on `problem`: each raster whose groups are no wider than the tiles
 /// of D; and each also as a programmatic launch, if the family can wait for its predecessor and `predicted_us` is short
 /// enough for that to matter. Under an SM limit below `sm_count`, the number of SMs of the GPU, only those that stay

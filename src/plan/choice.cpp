@@ -183,13 +183,15 @@ std::vector<Choice> from_neighbours(const Workload& like, const Asked& asked, do
   std::vector<Choice> choices;
   for (const Neighbour& neighbour : neighbours(like, farthest_for(problem, device), database, query)) {
     const TuningRecord& record = neighbour.found.record;
-    if (std::ranges::any_of(choices, [&](const Choice& c) { return c.config == record.config; })) continue;
-    if (problem.groups != 0 && !suits_groups(record.config, problem, device)) continue;
-    if (!pays_for_cluster(record.config, problem)) continue;
+    const KernelConfig config =
+        with_one_interval(record.config, traits_of(problem, record.launch), arch_limits(device.arch));
+    if (std::ranges::any_of(choices, [&](const Choice& c) { return c.config == config; })) continue;
+    if (problem.groups != 0 && !suits_groups(config, problem, device)) continue;
+    if (!pays_for_cluster(config, problem)) continue;
     if (!holds_for(record, asked.product, problem_us, device)) continue;
-    LaunchConfig launch = with_repacks(record.launch, record.config, problem);
-    launch.splits = default_launch(record.config, problem, device).splits;  // other sizes, other parts
-    choices.push_back({record.config, launch, Origin::nearest, neighbour.distance});
+    LaunchConfig launch = with_repacks(record.launch, config, problem);
+    launch.splits = default_launch(config, problem, device).splits;  // other sizes, other parts
+    choices.push_back({config, launch, Origin::nearest, neighbour.distance});
   }
   std::ranges::stable_sort(choices, {}, [&](const Choice& c) { return class_us(c.config, asked.product, device); });
   return choices;
@@ -316,12 +318,13 @@ std::vector<Choice> from_own_record(const Workload& like, const Asked& asked, co
   const std::optional<Found> found = find_record(like, records.device.arch, records.database, records.query);
   if (!found) return {};
   const TuningRecord& record = found->record;
-  std::vector<Choice> choices{{.config = record.config,
+  const GemmTraits traits = traits_of(asked.problem, record.launch);
+  std::vector<Choice> choices{{.config = with_one_interval(record.config, traits, arch_limits(records.device.arch)),
                                .launch = record.launch,
                                .origin = Origin::tuned,
                                .cublas_ratio = record.objective == Objective::speed ? record.cublas.default_ratio : 0}};
   // The ratio to cuBLAS is that of the product for both.
-  if (const auto lean = with_second_buffer(record.config, traits_of(asked.problem, record.launch))) {
+  if (const auto lean = with_second_buffer(record.config, traits)) {
     choices.push_back(choices.front());
     choices.back().config = *lean;
     choices.back().origin = Origin::nearest;

@@ -95,6 +95,15 @@ TEST_F(ScaledChoice, ARecordOfTheBareProductIsTheNearest) {
          Origin::nearest);
 }
 
+TEST_F(ScaledChoice, ARecordWithLongKTilesIsTakenWithShorterOnes) {
+  const std::string bare = "64 24576 1536 nt e4m3", pick = "wgmma_m64_n128_k256_c1_sn0_pp0_o0_s4_cm1_cn1_b1_pr1";
+  const std::string shorter = "wgmma_m64_n128_k128_c1_sn0_pp0_o0_s8_cm1_cn1_b1_pr1";
+  record(bare, pick);
+  expect(bare, pick, Origin::tuned);
+  expect(bare + kScales, shorter, Origin::nearest);
+  expect(std::string("64 24576 1792 nt e4m3") + kScales, shorter, Origin::nearest);
+}
+
 TEST_F(ScaledChoice, TheRecordOfBareGroupsComesBeforeThatOfOneLargeProduct) {
   const std::string pick = "wgmma_m256_n128_k128_c2_sn0_pp0_o0_s4_cm1_cn1_b1_pr1";
   record("32768 4096 7168 nt e4m3 groups=4", pick);
