@@ -578,6 +578,21 @@ class MeasuringTest(CliTest):
         self.assertIsNone(output["results"][0]["ours"]["median_us"])
         self.assertEqual(self.run_json("db", "show")["records"], [])
 
+    def test_an_interrupted_bench_says_how_much_is_left(self):
+        count = 30
+        words = [COMMAND, "bench", *self.use_standin(), "--policy", "estimate", "--no-baseline", "--mode", "eager",
+                 "--shape", ",".join(f"{64 * i}x64x64" for i in range(1, count + 1)), "--json"]
+        with subprocess.Popen(words, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              cwd=self.path) as process:
+            while not process.stderr.readline().startswith("[1/"):
+                self.assertIsNone(process.poll())
+            process.send_signal(signal.SIGINT)
+            output = json.loads(process.communicate(timeout=60)[0])
+        self.assertEqual(process.returncode, 130)
+        self.assertGreater(output["left"], 0)
+        self.assertEqual(len(output["results"]) + output["left"], count)
+        self.assertEqual(output["means"], [])
+
     def test_cached_only_says_what_to_prepare(self):
         options = self.use_standin()
         words = ["bench", "--policy", "cached_only", "--shape", "64x64x64", "--no-baseline", "--mode", "eager"]

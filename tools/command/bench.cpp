@@ -86,16 +86,17 @@ BenchReport measure_all(Session& session, const BenchCommand& command, const std
     }
   }
   Progress progress("bench", session.quiet);
-  for (std::size_t i = 0; i < problems.size() && !is_interrupted(); ++i) {
-    progress.update(i, problems.size(), label(problems[i]));
-    for (BenchResult& result : run.measure(problems[i])) {
-      progress.line(progress_line(result, i + 1, problems.size()));
+  std::size_t done = 0;
+  while (done < problems.size() && !is_interrupted()) {
+    progress.update(done, problems.size(), label(problems[done]));
+    std::vector<BenchResult> results = run.measure(problems[done++]);
+    for (BenchResult& result : results) {
+      progress.line(progress_line(result, done, problems.size()));
       report.results.push_back(std::move(result));
     }
-    report.is_complete = i + 1 == problems.size();
     monitor.sample_clock();
   }
-  if (report.results.empty()) report.is_complete = false;
+  report.left = problems.size() - done;
   for (std::size_t i = 0; i < report.ceilings.size(); ++i)
     report.ceilings[i].after = run.ceilings()[i].rates_alone(run.stream());
   return report;
@@ -103,7 +104,7 @@ BenchReport measure_all(Session& session, const BenchCommand& command, const std
 
 int exit_code_for(const BenchReport& report, const BenchRun& run) {
   if (run.has_wrong_numbers()) return kWrongNumbers;
-  if (!report.is_complete) return kInterrupted;
+  if (!report.is_complete()) return kInterrupted;
   if (report.failures() == 0) return kGood;
   if (run.has_failed_builds()) explain_failed_builds();
   return kSomeFailed;

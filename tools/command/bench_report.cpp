@@ -141,7 +141,7 @@ Table table_of(const BenchReport& report) {
 /// Geometric means of the ratios, by mode. If there are two modes, also over all problems, with graph preferred where
 /// it was measured.
 std::vector<std::pair<std::string, double>> means(const BenchReport& report) {
-  if (!report.has_baseline || !report.is_complete || report.failures() > 0) return {};
+  if (!report.has_baseline || !report.is_complete() || report.failures() > 0) return {};
   std::map<std::string, std::vector<double>> by_mode;
   std::vector<std::pair<Problem, double>> preferred;
   for (const BenchResult& r : report.results) {
@@ -167,7 +167,7 @@ std::vector<std::pair<std::string, double>> means(const BenchReport& report) {
 
 /// The geometric mean of the times over those of the bare products; NaN if not all problems were measured.
 double mean_over_bare(const BenchReport& report) {
-  if (!report.is_complete || report.failures() > 0) return std::numeric_limits<double>::quiet_NaN();
+  if (!report.is_complete() || report.failures() > 0) return std::numeric_limits<double>::quiet_NaN();
   std::vector<double> ratios;
   for (const BenchResult& r : report.results) {
     if (!r.bare.name.empty()) ratios.push_back(r.over_bare);
@@ -184,7 +184,9 @@ std::vector<std::string> lines_above(const BenchReport& report) {
       if (has_failed(r)) lines.push_back(fmt::format("- {}: {}", label(r.problem), r.failure));
     }
   }
-  if (!report.is_complete) lines.push_back("Interrupted before all problems were measured, so there is no mean.");
+  if (!report.is_complete()) {
+    lines.push_back(fmt::format("Interrupted: {} problems were not measured, so there is no mean.", report.left));
+  }
   return lines;
 }
 
@@ -265,6 +267,7 @@ std::string to_markdown(const BenchReport& report, const std::string& heading, c
 
 void to_json(const BenchReport& report, Json& output) {
   output["failed"] = report.failures();
+  output["left"] = report.left;
   output["results"] = Json::array();
   for (const BenchResult& r : report.results) {
     Json json = Json::parse(hotgemm::to_json(r).dump());

@@ -23,11 +23,12 @@ struct BenchReport {
   std::vector<BenchResult> results;  ///< one per problem and timing mode
   bool has_baseline = true;
   bool asked_power = false;            ///< the verdict on power was to choose the measure
-  bool is_complete = true;             ///< false: interrupted before all problems were measured
+  std::size_t left = 0;                ///< problems that were not measured, because the run was interrupted
   std::vector<CeilingAlone> ceilings;  ///< `of_ceiling` refers to the first one
   std::vector<SetSummary> summary;     ///< by file; empty unless it was asked for
 
   std::size_t failures() const;
+  bool is_complete() const { return left == 0; }
 };
 
 /// The table, with failures above it and the means below it.
