@@ -81,7 +81,8 @@ class NvrtcSearch {
   }
 
  private:
-  void attempt_in(const std::vector<std::string>& directories) {
+  /// By value: an attempt may add to beside_.
+  void attempt_in(std::vector<std::string> directories) {
     for (const std::string& name : places_.names) {
       for (const std::string& directory : directories) {
         std::error_code error;
@@ -94,13 +95,15 @@ class NvrtcSearch {
     if (found_ || !tried_.insert(path).second) return;
     try {
       const SharedLibrary library = SharedLibrary::open(path, {}, ErrorCode::no_compiler);
+      tried_.insert(library.path());
       const int version = version_of(library);
       if (version >= kOldestNvrtc) {
         open_builtins_beside(library, version);
         found_ = library;
         return;
       }
-      failures_ += "\n  " + library.path() + " is NVRTC " + text_of(version) + ", too old";
+      failures_ += "\n  " + library.path() +
+                   (version == 0 ? " does not tell a version of NVRTC" : " is NVRTC " + text_of(version) + ", too old");
       for (std::string& directory : wheels_beside(library.path())) beside_.push_back(std::move(directory));
     } catch (const Error& error) {
       const std::string_view message = error.what();

@@ -52,6 +52,20 @@ TEST(NvrtcSearchTest, LooksInTheWheelsBesideAnOldOne) {
   EXPECT_EQ(fs::canonical(found.path()), fs::canonical(recent) / kFakeName);
 }
 
+TEST(NvrtcSearchTest, AnOldWheelThatIsLoadedAndAloneIsToldOnce) {
+  const ScratchDirectory site;
+  const fs::path old = wheel(site.path(), "cuda_nvrtc", kOldNvrtc) / kFakeName;
+  ASSERT_NE(::dlopen(old.c_str(), RTLD_NOW | RTLD_LOCAL), nullptr) << ::dlerror();
+  try {
+    find_nvrtc({"", {kFakeName}, {}});
+    FAIL() << "found one";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.code(), ErrorCode::no_compiler);
+    const std::string message = error.what(), told = "is NVRTC 12.4, too old";
+    EXPECT_EQ(message.find(told), message.rfind(told)) << message;
+  }
+}
+
 TEST(NvrtcSearchTest, TheLoaderKnowsTheBuiltinsBesideIt) {
   const ScratchDirectory site;
   const fs::path directory = wheel(site.path(), "cu13", kNewNvrtc);
@@ -69,6 +83,12 @@ TEST(NvrtcSearchTest, SaysWhatWasTriedAndWhatToInstall) {
                 [] {
                   find_nvrtc({"", {"libnvrtc.so.98", kFakeName}, {kOldNvrtc}});
                 });
+}
+
+TEST(NvrtcSearchTest, ALibraryThatIsNotNvrtcIsToldApart) {
+  expect_thrown(ErrorCode::no_compiler, {"libm.so.6 does not tell a version of NVRTC"}, [] {
+    find_nvrtc({"libm.so.6", {}, {}});
+  });
 }
 
 TEST(NvrtcSearchTest, AnAskedForFileIsTheOnlyOne) {
