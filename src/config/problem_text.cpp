@@ -110,6 +110,15 @@ constexpr std::array<EpilogueFlag, 5> kEpilogueFlags{{{"aux", &Epilogue::aux},
                                                       {"scale_d", &Epilogue::scale_d},
                                                       {"scalars", &Epilogue::scalars}}};
 
+[[noreturn]] void refuse_epilogue_word(std::string_view word) {
+  std::string names = "bias, scale_a, scale_b, gated, bias_gradient, aux:bits, drelu:bits, function:DIGEST";
+  for (const EpilogueFlag& flag : kEpilogueFlags) names.append(", ").append(flag.name);
+  for (int i = 1; is_enumerator(static_cast<Activation>(i)); ++i) {
+    names.append(", ").append(to_string(static_cast<Activation>(i)));
+  }
+  refuse("a word of the epilogue is " + in_quotes(word) + ": expected " + names);
+}
+
 void parse_epilogue_word(std::string_view word, Epilogue& epilogue) {
   const auto flag = std::ranges::find(kEpilogueFlags, word, &EpilogueFlag::name);
   if (flag != kEpilogueFlags.end()) {
@@ -132,7 +141,11 @@ void parse_epilogue_word(std::string_view word, Epilogue& epilogue) {
   } else if (word.starts_with(kFunctionWord)) {
     epilogue.function = parse_function(word.substr(kFunctionWord.size()));
   } else {
-    epilogue.activation = parse_enum<Activation>(word, "a word of the epilogue");
+    for (int i = 1; is_enumerator(static_cast<Activation>(i)); ++i) {
+      epilogue.activation = static_cast<Activation>(i);
+      if (to_string(epilogue.activation) == word) return;
+    }
+    refuse_epilogue_word(word);
   }
 }
 
@@ -168,8 +181,8 @@ Epilogue parse_epilogue(std::string_view text) {
   for (const std::string_view word : split(text, '+')) plain += "+" + without_gate_name(word);
   const std::vector<std::string_view> words = split(std::string_view(plain).substr(1), '+');
   for (const std::string_view word : words) parse_epilogue_word(word, epilogue);
-  if (split(epilogue_text(epilogue), '+').size() != words.size() || epilogue == Epilogue{}) {
-    refuse("epilogue is " + in_quotes(text) + ": a word stands twice, contradicts another, or is none");
+  if (split(epilogue_text(epilogue), '+').size() != words.size()) {
+    refuse("epilogue is " + in_quotes(text) + ": a word stands twice, or contradicts another");
   }
   return epilogue;
 }

@@ -136,6 +136,10 @@ class Database {
   /// counted.
   std::size_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
 
+  /// The directories and files that could not be read, or not be trusted, when the layers were opened. `warn` named
+  /// each of them.
+  std::size_t left_out() const { return left_out_; }
+
   /// The work of look-ups so far.
   struct Work {
     std::uint64_t lines_parsed = 0;
@@ -202,6 +206,7 @@ class Database {
   Unstored unstored_;
   std::atomic<std::uint64_t> reloads_{0};
   mutable std::atomic<std::size_t> dropped_{0};
+  std::atomic<std::size_t> left_out_{0};
   mutable std::atomic<std::uint64_t> lines_parsed_{0}, classes_indexed_{0}, classes_visited_{0};
 };
 

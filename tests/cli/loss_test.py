@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Losses and false claims of the command: files that it would replace, records that it could not store, signals."""
 
+import json
 import os
 import pathlib
 import resource
@@ -100,11 +101,34 @@ class LossTest(cli_test.CliTest):
                                       text=True, check=False, cwd=self.path)
             self.assertEqual((done.returncode, done.stderr), (3, "hotgemm: cannot write to stdout\n"), words)
 
+    def test_messages_that_nobody_can_read_cost_nothing(self):
+        options = self.use_standin()
+        for stderr in ("2>/dev/full", "2>&-", "<&- 2>&-"):
+            words = ["tune", "--shape", "8x8x8,8x16x8", "--retune", "--trace", "t.jsonl", "--json", *options]
+            with self.subTest(stderr):
+                done = subprocess.run(["bash", "-c", f'exec "$@" {stderr}', "bash", cli_test.COMMAND, *words],
+                                      env=self.environment, stdout=subprocess.PIPE, text=True, timeout=120, check=False,
+                                      cwd=self.path)
+                self.assertEqual(done.returncode, 0)
+                self.assertEqual(len(json.loads(done.stdout)["results"]), 2)
+                for file in (self.path / "t.jsonl", *(self.path / "cache").rglob("*.jsonl")):
+                    for line in file.read_text().splitlines():
+                        self.assertIn(line[0], "{[", file)
+                (self.path / "t.jsonl").unlink()
+
+    def test_records_that_cannot_be_read_are_no_empty_database(self):
+        self.run_command("db", "show")
+        directory = self.path / "cache" / "v1" / "db"
+        directory.mkdir(parents=True, exist_ok=True)
+        for path in (self.path / "cache", self.path / "cache" / "v1", directory):
+            path.chmod(0o700)
+        directory.chmod(0o777)  # others may write there
+        self.assertEqual(self.run_json("db", "show", expect=3)["left_out"], 1)
+
     def test_a_cubin_that_does_not_fit_leaves_no_file(self):
         self.need_nvrtc()
 
         def limit_files():
-            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
 
         words = [cli_test.COMMAND, "show", cli_test.CONFIG, "--cubin", "k.cubin", "--arch", "sm_80"]

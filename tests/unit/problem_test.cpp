@@ -70,6 +70,18 @@ TEST(Problem, PrintsEveryPart) {
   EXPECT_EQ(parse_problem(to_string(problem)), problem);
 }
 
+TEST(Problem, AWordThatIsNoneOfAnEpilogueIsToldWithAllThatAre) {
+  for (const std::string word : {"BIAS", "none", ""}) {
+    const std::string error = error_of("8 8 8 nn f16 epilogue=" + word);
+    for (const std::string& part : {"a word of the epilogue is '" + word + "': expected bias, scale_a,",
+                                    std::string(", residual, "), std::string(", relu, "), std::string(", dtanh")}) {
+      EXPECT_NE(error.find(part), error.npos) << error;
+    }
+  }
+  const std::string twice = error_of("8 8 8 nn f16 epilogue=relu+silu");
+  EXPECT_NE(twice.find("a word stands twice, or contradicts another"), twice.npos) << twice;
+}
+
 /// An enumerator of Enum, whose first one is 0 and whose last one is `last`.
 template <class Enum>
 Enum any(std::mt19937& random, Enum last) {

@@ -168,8 +168,9 @@ int run_bench(Session& session, const BenchCommand& command) {
   session.print(to_text(report));
   file.append(run.device().info().name,
               [&](const std::string& heading) { return to_markdown(report, heading, environment); });
+  if (!report.is_complete()) session.note(fmt::format("hotgemm: interrupted; {} problems are left", report.left));
   for (const BenchResult& r : report.results) {
-    if (!r.failure.empty()) fmt::print(stderr, "hotgemm: {}: {}\n", label(r.problem), r.failure);
+    if (!r.failure.empty()) print_error("hotgemm: {}: {}\n", label(r.problem), r.failure);
   }
   return exit_code_for(report, run);
 }

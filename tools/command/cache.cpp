@@ -55,7 +55,7 @@ void for_each_layer(const Session& session, const Visit& visit, const Refused& r
 }
 
 void note_refused(const std::filesystem::path& layer, const std::string& reason) {
-  fmt::print(stderr, "hotgemm: the layer {} is not used: {}\n", layer.string(), reason);
+  print_error("hotgemm: the layer {} is not used: {}\n", layer.string(), reason);
 }
 
 std::string day(std::int64_t ns) {
@@ -111,7 +111,7 @@ int stat(Session& session) {
     if (is_user) session.output = json;
     layers.push_back(json);
     session.print(fmt::format(
-        "{}\n{} kernels, {} bad files, {} temporary files: {}{}",
+        "{}\n{} kernels, {} bad files set aside, {} temporary files: {}{}",
         cache.directory().empty() ? "in memory only" : cache.directory().string(), s.entries, s.bad_files,
         s.temporaries, readable_bytes(static_cast<double>(s.bytes)),
         is_user ? " of " + readable_bytes(static_cast<double>(s.max_bytes)) : ", a layer that is only read"));
@@ -126,7 +126,7 @@ int verify(Session& session) {
   Json all_bad = Json::array();
   const auto add_bad = [&](const std::filesystem::path& path, const std::string& reason) {
     all_bad.push_back({{"path", path.string()}, {"reason", reason}});
-    fmt::print(stderr, "hotgemm: {}: {}\n", path.string(), reason);
+    print_error("hotgemm: {}: {}\n", path.string(), reason);
   };
   const auto add = [&](BinaryCache& cache) {
     const VerifyReport report = cache.verify();

@@ -92,7 +92,8 @@ int show(Session& session) {
   if (engine.database.dropped() > 0) {
     session.print(fmt::format("{} lines are not records; `hotgemm db lint` says why", engine.database.dropped()));
   }
-  return kGood;
+  session.output["left_out"] = engine.database.left_out();
+  return engine.database.left_out() == 0 ? kGood : kEnvironment;  // the log names them
 }
 
 int merge_files(Session& session, const std::string& output, const std::vector<std::string>& inputs) {

@@ -1,6 +1,7 @@
 #include "command/command_page.hpp"
 #include "command/commands.hpp"
 #include "command/help_text.hpp"
+#include "command/standard_streams.hpp"
 #include "command/terminal.hpp"
 #include "command/usage_error.hpp"
 #include "command/version_text.hpp"
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -50,7 +52,7 @@ void add_commands(CLI::App& app, Session& session) {
 }
 
 int report_error(Session& session, std::string_view code, const std::string& message, int exit_code) {
-  fmt::print(stderr, "hotgemm: {}\n", message);
+  print_error("hotgemm: {}\n", message);
   if (session.json) session.output["error"] = Json{{"code", code}, {"message", message}};
   return exit_code;
 }
@@ -88,7 +90,7 @@ int finish(const Session& session, int exit_code) {
   // Replace text that is not UTF-8, such as a file name, instead of throwing.
   if (session.json) write_out(with_schema(session).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
-  fmt::print(stderr, "hotgemm: cannot write to stdout\n");
+  print_error("hotgemm: cannot write to stdout\n");
   return exit_code == kGood ? kEnvironment : exit_code;
 }
 
@@ -121,10 +123,12 @@ int parse_and_run(int argc, char** argv) {
 }  // namespace hotgemm::command
 
 int main(int argc, char** argv) {
+  hotgemm::command::open_standard_streams();
+  std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit of size is then an error like a full disk
   try {
     return hotgemm::command::parse_and_run(argc, argv);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "hotgemm: %s\n", error.what());
+    hotgemm::command::print_error("hotgemm: {}\n", error.what());
     return hotgemm::command::kSomeFailed;
   }
 }

@@ -88,8 +88,8 @@ void print_entries(const Session& session, const PrewarmReport& report) {
 void print_failures(const PrewarmReport& report) {
   for (const PrewarmEntry& e : report.entries) {
     if (e.failure.empty() || (report.interrupted && e.failure == kInterruptedBuild)) continue;
-    fmt::print(stderr, "hotgemm: {}{}{} on {}: {}\n", e.config, e.config.empty() ? "" : " for ", label(e.problem),
-               e.arch, e.failure);
+    print_error("hotgemm: {}{}{} on {}: {}\n", e.config, e.config.empty() ? "" : " for ", label(e.problem), e.arch,
+                e.failure);
   }
 }
 
@@ -117,13 +117,13 @@ int exit_code_of_build(const Session& session, const PrewarmCommand& command, co
   }
   if (not_stored(report) > 0) {
     const std::string& reason = report.store_failure;
-    fmt::print(stderr, "hotgemm: {} kernels were not stored: {}\n", not_stored(report),
-               reason.empty() ? "something has removed them" : reason);
+    print_error("hotgemm: {} kernels were not stored: {}\n", not_stored(report),
+                reason.empty() ? "something has removed them" : reason);
     return kEnvironment;
   }
   if (report.failed > 0) return kSomeFailed;
   if (command.fail_on_miss && report.compiled > 0) {
-    fmt::print(stderr, "hotgemm: {} kernels were not in the cache, and were compiled\n", report.compiled);
+    print_error("hotgemm: {} kernels were not in the cache, and were compiled\n", report.compiled);
     return kEnvironment;
   }
   return kGood;
@@ -233,13 +233,16 @@ int build_tasks(Session& session, const PrewarmCommand& command, Engine& engine)
 }
 
 int build(Session& session, const PrewarmCommand& command) {
+  const bool is_import_all = !command.import_file.empty() && is_empty(command.selection);
+  if (is_import_all && !command.export_file.empty()) {
+    throw Error(ErrorCode::invalid_argument, "--export with --import needs problems: it writes their kernels");
+  }
   const std::filesystem::path layer = command.layer.empty() ? std::filesystem::path() : clean_path(command.layer);
   const ContextOptions options = layer.empty() ? context_options(session) : layer_options(session, layer);
   Context context(options);
   Engine& engine = impl_of(context).engine();
   add_functions(command.selection.problems, engine.bundle);
   if (!command.import_file.empty()) import_bundle(session, engine, command.import_file);
-  const bool is_import_all = !command.import_file.empty() && is_empty(command.selection);
   const int exit_code = is_import_all ? kGood : build_tasks(session, command, engine);
   if (!layer.empty()) finish_layer(session, layer, options, exit_code == kGood);
   return exit_code;

@@ -65,14 +65,12 @@ int exit_code_of(ErrorCode code) {
   }
 }
 
-void write_out(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-
 void Session::print(std::string_view line) const {
   if (!json) write_out(std::string(line) + "\n");
 }
 
 void Session::note(std::string_view line) const {
-  if (!quiet) fmt::print(stderr, "{}\n", line);
+  if (!quiet) print_error("{}\n", line);
 }
 
 void check_values(const CLI::App& sub) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "command/standard_streams.hpp"
 #include "gpu/device.hpp"
 
 #include <hotgemm/context.hpp>
@@ -33,10 +34,6 @@ int exit_code_of(ErrorCode code);
 std::string one_line(std::string_view message);
 /// "1 record", "2 records".
 std::string in_words(std::size_t count, const std::string& what);
-
-/// Writes to stdout. fmt::print throws if it cannot; here the error stays in the stream, and the end of the program
-/// reports it.
-void write_out(std::string_view text);
 
 /// One run of the command: the common options of all subcommands, and the output.
 struct Session {

@@ -158,7 +158,7 @@ class TuneLog {
   void lose(int gpu, const std::string& message) {
     session_.output["lost_gpus"].push_back({{"gpu", gpu}, {"message", message}});
     const std::string text = fmt::format("hotgemm: GPU {} is no longer used: {}", gpu, one_line(message));
-    if (session_.quiet) fmt::print(stderr, "{}\n", text);  // print it even with --quiet: it is not progress
+    if (session_.quiet) print_error("{}\n", text);  // print it even with --quiet: it is not progress
     progress_.line(text);
   }
 
@@ -191,10 +191,9 @@ int exit_code_for(const TuningReport& report, const Losses& losses) {
 void print_losses(const Session& session, const TuneCommand& command, const TuningReport& report,
                   const Losses& losses) {
   if (losses.records.records > 0) {
-    fmt::print(stderr, "hotgemm: {} not stored: {}\n", in_words(losses.records.records, "record"),
-               losses.records.reason);
+    print_error("hotgemm: {} not stored: {}\n", in_words(losses.records.records, "record"), losses.records.reason);
   }
-  if (losses.of_trace) fmt::print(stderr, "hotgemm: the trace {} is not complete\n", command.trace);
+  if (losses.of_trace) print_error("hotgemm: the trace {} is not complete\n", command.trace);
   if (report.end != RunEnd::cancelled) return;
   session.note(losses.records.records > 0 ? "hotgemm: interrupted"
                                           : "hotgemm: interrupted; the results above are recorded");
@@ -208,9 +207,9 @@ void print_report(const Session& session, const TuneCommand& command, const Tuni
   }
   session.print("\n" + run_summary(report));
   for (const ProblemResult& r : report.results) {
-    if (!r.failure.empty()) fmt::print(stderr, "hotgemm: {}: {}\n", label(r.problem), r.failure);
+    if (!r.failure.empty()) print_error("hotgemm: {}: {}\n", label(r.problem), r.failure);
     if (!r.cublas_failure.empty()) {
-      fmt::print(stderr, "hotgemm: {}: not compared with cuBLAS: {}\n", label(r.problem), one_line(r.cublas_failure));
+      print_error("hotgemm: {}: not compared with cuBLAS: {}\n", label(r.problem), one_line(r.cublas_failure));
     }
   }
 }
