@@ -58,6 +58,7 @@ struct SearchOptions {
   /// Blocks decide where the power cap binds. Without them rounds decide where it may bind, with the power model if
   /// there is one for the problem, and the pick is provisional.
   bool with_blocks = false;
+  bool is_limited = false;                 ///< candidates were left out, so that the pick is provisional
   Objective objective = Objective::speed;  ///< for energy blocks always decide
   std::string toolchain;                   ///< for the record, if the measuring process does not know it
 };
@@ -67,7 +68,7 @@ struct TuneOutcome {
   std::vector<Candidate> candidates;  ///< the pick first, then survivors by time, then the rejected
   std::optional<TuningRecord> record;
   int measured = 0;         ///< candidates that were timed
-  bool is_partial = false;  ///< cancelled, or out of budget before the final comparison
+  bool is_partial = false;  ///< cancelled, out of budget before the final comparison, or limited
   std::string baseline;     ///< name of the cuBLAS algorithm that raced; empty if none did
   double baseline_us = std::numeric_limits<double>::quiet_NaN();
   double ratio = std::numeric_limits<double>::quiet_NaN();  ///< the baseline's time / the pick's, paired by rounds

@@ -1,6 +1,7 @@
 #include "tune/tuning_job.hpp"
 
 #include "config/work.hpp"
+#include "records/problem_fields.hpp"
 #include "runtime/validate.hpp"
 
 #include <algorithm>
@@ -9,14 +10,6 @@
 #include <utility>
 
 namespace hotgemm {
-namespace {
-
-std::string class_text(const Workload& problem) {
-  return to_string(has_nothing_to_measure(problem) ? problem : class_of(problem));
-}
-
-}  // namespace
-
 std::vector<TuningJob> jobs_of(std::span<const Workload> problems) {
   std::vector<TuningJob> jobs;
   std::map<std::string, std::size_t> index;
@@ -30,7 +23,8 @@ std::vector<TuningJob> jobs_of(std::span<const Workload> problems) {
 
 void limit_trials(TuningJob& job, int trials) {
   job.trials = 0;
-  std::erase_if(job.candidates, [&](const Candidate& c) { return c.is_alive() && ++job.trials > trials; });
+  const auto is_left_out = [&](const Candidate& c) { return c.is_alive() && ++job.trials > trials; };
+  if (std::erase_if(job.candidates, is_left_out) > 0) job.is_limited = true;
   job.trials = std::min(job.trials, trials);
 }
 

@@ -18,6 +18,7 @@ struct TuningJob {
   std::optional<TuningRecord> uncompared;  ///< keeps its pick, the only candidate, and lacks a comparison with cuBLAS
   double compile_s = 0;
   int trials = 0;           ///< the number of candidates that it may time
+  bool is_limited = false;  ///< candidates were left out, because the run has no trials left for them
   std::set<int> failed_on;  ///< GPUs whose measurers failed with this job
 
   const Workload& problem() const { return problems.front(); }

@@ -334,7 +334,9 @@ std::string Run::measure(int gpu, Measurer& measurer, TuningJob job) {
 }
 
 void Run::tune(Measurer& measurer, const TuningJob& job, ProblemResult& result) {
-  const TuneOutcome outcome = search(engine_, measurer, job.measured(), job.candidates, search_options(measurer),
+  SearchOptions options = search_options(measurer);
+  options.is_limited = job.is_limited;
+  const TuneOutcome outcome = search(engine_, measurer, job.measured(), job.candidates, options,
                                      search_observer(result.gpu, job, result.rejections));
   result.status = outcome.is_partial ? TuneStatus::partial : TuneStatus::tuned;
   result.record = outcome.record;
@@ -344,7 +346,7 @@ void Run::tune(Measurer& measurer, const TuningJob& job, ProblemResult& result) 
   result.of_fastest = outcome.of_fastest;
   result.cublas_failure = outcome.cublas_failure;
   result.measured = outcome.measured;
-  result.is_cut_short = outcome.is_partial && is_over();
+  result.is_cut_short = outcome.is_partial && (job.is_limited || is_over());
 }
 
 /// The record keeps its pick, and gets the comparison that it lacks.

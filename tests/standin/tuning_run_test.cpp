@@ -434,7 +434,10 @@ TEST_F(TuningRunTest, TrialsAreCountedOverTheRun) {
   EXPECT_EQ(report.end, RunEnd::out_of_trials);
   ASSERT_EQ(report.results.size(), 3u);
   EXPECT_EQ(report.results[1].measured, each);
+  EXPECT_EQ(report.results[1].status, TuneStatus::tuned);
   EXPECT_EQ(report.results[2].measured, 1);
+  EXPECT_EQ(report.results[2].status, TuneStatus::partial);
+  EXPECT_TRUE(report.results[2].record->is_provisional) << "candidates were left out";
   EXPECT_EQ(report.trials, 2 * each + 1);
   EXPECT_EQ(report.left, 2);
 }
