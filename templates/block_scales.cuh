@@ -1,7 +1,7 @@
 #pragma once
 
-// The scales of blocks of A and B, f32 in device memory: by them the sum over a block of k is multiplied before it is
-// added to the sums of the blocks in front. Operands has their layout.
+// The scales of the blocks of A and B, as f32 in device memory. A kernel multiplies the sum over a block of k by the
+// scales of that block, and adds the result to the sum over the earlier blocks. Operands has the layout of scales.
 
 #include "ptx/element.hpp"
 #include "ptx/memory.hpp"

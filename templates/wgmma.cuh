@@ -6,8 +6,8 @@
 //   global ──bulk copies by tensor──▶ shared, `stages` deep ──wgmma──▶ registers ──stmatrix──▶ shared ──▶ D
 //
 // Each stage has two barriers. A phase of `full` ends when the bytes of the stage have arrived, and the factors of its
-// k-tile if there are scales of blocks. A phase of `empty` ends
-// when all consumers have read the stage. There are four schedules:
+// k-tile if there are scales of blocks. A phase of `empty` ends when all consumers have read the stage. There are four
+// schedules:
 //
 //   cooperative  A block runs as long as the kernel and takes tile after tile. One warp of its first warpgroup, the
 //                producer, issues the copies. Each other warpgroup, a consumer, computes a part of every tile. Both

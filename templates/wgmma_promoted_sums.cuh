@@ -10,8 +10,8 @@
 
 namespace hotgemm {
 
-/// The sums of an item. The products of each interval of kPromotedK are summed by one instruction after the other in a
-/// part of their own, and promoted from there.
+/// The sums of an item. The instructions for each kPromotedK products along k sum them in a part. Then the part is
+/// promoted: it is added to the sums.
 template <GemmTraits kTraits, WgmmaConfig kConfig, class Products, class Promotion, class Accumulator>
 class PromotedSums {
   using Cursor = StageCursor<kConfig.stages>;

@@ -50,7 +50,7 @@ HOTGEMM_DEVICE KGroup matrix_of(const KGroupItem& item) { return item.group; }
 HOTGEMM_DEVICE int row_of_a(const WorkItem& item) { return item.m; }
 HOTGEMM_DEVICE int row_of_a(const GroupItem<false>& item) { return item.group.begin + item.m; }
 
-/// Each item is a whole tile with all of k. Clusters take groups of tiles in raster order, product by product.
+/// Each item is a whole tile with all of k. Clusters take their tiles in raster order, product by product.
 template <WgmmaConfig kConfig, bool kBatched>
 class WholeTiles {
  public:
@@ -68,16 +68,16 @@ class WholeTiles {
   /// True if there are products to compute, that is, if k is not 0.
   HOTGEMM_DEVICE bool has_products() const { return k_tiles_ > 0; }
 
-  /// Calls use(item) for each item of this block. If a group of tiles extends beyond D, an item may lie outside D; the
-  /// sinks store nothing of it.
+  /// Calls use(item) for each item of this block. If the tiles of a cluster extend beyond D, an item may lie outside
+  /// D; the sinks store nothing of it.
   template <class Use>
   HOTGEMM_DEVICE void for_each_item(Use&& use) const {
-    const u32 of_product = tiles_m_ * tiles_n_, groups = of_product * products_of<kBatched>(parameter_);
+    const u32 of_product = tiles_m_ * tiles_n_, count = of_product * products_of<kBatched>(parameter_);
     const u32 step = ptx::grid_size() / kConfig.cluster();
-    u32 group = ptx::block_index() / kConfig.cluster();
-    for (u32 turn = 0; group < groups; ++turn, group += step) {
-      const u32 product = kBatched ? group / of_product : 0;
-      const TileCoord at = tile_at(group - product * of_product, tiles_m_, tiles_n_,
+    u32 cluster_tile = ptx::block_index() / kConfig.cluster();
+    for (u32 turn = 0; cluster_tile < count; ++turn, cluster_tile += step) {
+      const u32 product = kBatched ? cluster_tile / of_product : 0;
+      const TileCoord at = tile_at(cluster_tile - product * of_product, tiles_m_, tiles_n_,
                                    static_cast<u32>(args_.raster_width), args_.raster_along_n != 0);
       const int rank = static_cast<int>(rank_);
       use(WorkItem{.m = (at.m * kConfig.cluster_m + rank % kConfig.cluster_m) * kConfig.block_m,

@@ -29,8 +29,7 @@ std::vector<std::string> known_archs();
 /// The architecture for which code for compute capability `major`.`minor` is built.
 std::string arch_name(int major, int minor);
 
-/// The GPU that plans for `arch` assume if no GPU is named. `Policy::cached_only` and `estimate` assume it too, so that
-/// prewarm without a GPU builds the kernels that are later picked with one.
+/// The GPU that plans for `arch` assume if no GPU is named.
 DeviceInfo nominal_device(std::string_view arch);
 /// The same for the GPU that is called `gpu`, if it is one of named_gpus; else nominal_device(arch).
 DeviceInfo nominal_device(std::string_view arch, std::string_view gpu);

@@ -39,8 +39,9 @@ struct WorkspaceSize {
 WorkspaceSize split_workspace(const LaunchShape& shape, std::int64_t m, std::int64_t n, int splits,
                               std::int64_t batch = 1);
 
-/// The workspace that is large enough for any launch of the class of `problem`: for the largest m and batch of it.
-/// The scratch begins with the copies of repacked operands (config/repack.hpp), and the kernel's own scratch follows.
+/// The workspace of a launch for `problem`; where blocks divide k, for all launches of its class. WorkspaceOf
+/// (plan/affordable.hpp) asks with the largest sizes of the class. The scratch begins with the copies of repacked
+/// operands (config/repack.hpp), and the kernel's own scratch follows.
 WorkspaceSize workspace_size(const KernelConfig& config, const LaunchConfig& launch, const Problem& problem);
 
 }  // namespace hotgemm

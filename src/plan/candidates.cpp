@@ -184,9 +184,6 @@ void append_anchors(std::type_identity<SimtConfig>, const GemmTraits&, std::vect
   configs.insert(configs.end(), std::begin(kSimtMenu), std::begin(kSimtMenu) + kSimtAnchors);
 }
 
-/// A programmatic launch saves a few microseconds, so it is tried for shorter kernels only.
-constexpr double kProgrammaticBelowUs = 60;
-
 void keep_legal(std::vector<KernelConfig>& configs, const GemmTraits& traits, const ArchLimits& arch) {
   std::erase_if(configs, [&](const KernelConfig& c) { return !is_legal(c, traits, arch); });
 }
@@ -301,10 +298,10 @@ KernelConfig with_one_interval(const KernelConfig& config, const GemmTraits& tra
 namespace {
 
 /// The launches of a kernel whose blocks divide k. It has few tiles, so that their order does not matter.
-std::vector<LaunchConfig> split_launches(const WgmmaConfig& config, const Workload& problem) {
+std::vector<LaunchConfig> split_launches(const WgmmaConfig& config, const Workload& problem, int sm_count) {
   constexpr std::size_t kMost = 6;
   DeviceInfo device = nominal_device("sm_90a");
-  if (leaves_out_sms(problem.sm_limit, device.sm_count)) device.sm_count = problem.sm_limit;
+  device.sm_count = leaves_out_sms(problem.sm_limit, sm_count) ? problem.sm_limit : sm_count;
   const LaunchConfig usual = default_launch(config, problem, device);
   std::vector<int> splits = wgmma_splits(config, problem, device);
   if (splits.size() > kMost) splits.resize(kMost);
@@ -319,11 +316,12 @@ std::vector<LaunchConfig> split_launches(const WgmmaConfig& config, const Worklo
   return launches;
 }
 
-/// The result of rasters() without an SM limit.
-std::vector<LaunchConfig> free_rasters(const KernelConfig& config, const Workload& problem, double predicted_us) {
+/// The result of rasters() with the launches that exceed the SM limit.
+std::vector<LaunchConfig> free_rasters(const KernelConfig& config, const Workload& problem, int sm_count,
+                                       double predicted_us) {
   const LaunchConfig base = with_repacks({}, config, problem);
   const LaunchShape shape = launch_shape(config, traits_of(problem, base));
-  if (shape.splits_k) return split_launches(std::get<WgmmaConfig>(config), problem);
+  if (shape.splits_k) return split_launches(std::get<WgmmaConfig>(config), problem, sm_count);
   const std::int64_t rows = (problem.m - 1) / shape.tile_m + 1;
   const std::int64_t columns = (problem.n - 1) / shape.tile_n + 1;
   std::vector<LaunchConfig> launches;
@@ -337,7 +335,7 @@ std::vector<LaunchConfig> free_rasters(const KernelConfig& config, const Workloa
       }
     }
   }
-  if (!family_of(config).waits_for_predecessor || predicted_us > kProgrammaticBelowUs) return launches;
+  if (!family_of(config).waits_for_predecessor || predicted_us >= kProgrammaticBelowUs) return launches;
   if (launches.empty()) {
     launches.push_back(base);
     launches.back().raster_width = 1;
@@ -356,7 +354,7 @@ std::vector<LaunchConfig> free_rasters(const KernelConfig& config, const Workloa
 
 std::vector<LaunchConfig> rasters(const KernelConfig& config, const Workload& problem, int sm_count,
                                   double predicted_us) {
-  std::vector<LaunchConfig> launches = free_rasters(config, problem, predicted_us);
+  std::vector<LaunchConfig> launches = free_rasters(config, problem, sm_count, predicted_us);
   std::erase_if(launches,
                 [&](const LaunchConfig& launch) { return !keeps_sm_limit(config, launch, problem, sm_count); });
   return launches;

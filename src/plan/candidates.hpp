@@ -40,9 +40,12 @@ std::optional<KernelConfig> with_second_buffer(const KernelConfig& config, const
 /// blocks is one interval of promotion. The shorter ones have as many more stages as fit.
 KernelConfig with_one_interval(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch);
 
+/// A programmatic launch saves a few microseconds, so it is tried for kernels below this time only.
+inline constexpr double kProgrammaticBelowUs = 60;
+
 /// The launches of `config` that may differ in speed on `problem`: each raster whose groups are no wider than the tiles
-/// of D; and each also as a programmatic launch, if the family can wait for its predecessor and `predicted_us` is short
-/// enough for that to matter. Under an SM limit below `sm_count`, the number of SMs of the GPU, only those that stay
+/// of D; and each also as a programmatic launch, if the family can wait for its predecessor and `predicted_us` is below
+/// kProgrammaticBelowUs. Under an SM limit below `sm_count`, the number of SMs of the GPU, only those that stay
 /// within it. May be empty.
 std::vector<LaunchConfig> rasters(const KernelConfig& config, const Workload& problem, int sm_count,
                                   double predicted_us);

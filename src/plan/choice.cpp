@@ -61,8 +61,8 @@ std::vector<Choice> from_predictions(const std::vector<Prediction>& predictions,
   std::vector<Choice> choices;
   for (const auto& [config, us] : predictions) {
     LaunchConfig launch = default_launch(config, problem, device);
-    launch.programmatic = family_of(config).waits_for_predecessor && us < kShortUs && problem.sm_limit == 0 &&
-                          gains_if_programmatic(launch);
+    launch.programmatic = family_of(config).waits_for_predecessor && us < kProgrammaticBelowUs &&
+                          problem.sm_limit == 0 && gains_if_programmatic(launch);
     choices.push_back({.config = config, .launch = launch});
   }
   return choices;
@@ -203,14 +203,14 @@ std::vector<Choice> from_neighbours(const Workload& like, const Asked& asked, do
 void rank_fused(std::vector<Choice>& choices, const Asked& asked, const DeviceInfo& device) {
   std::vector<double> product_us;
   for (const Choice& c : choices) product_us.push_back(predict_us(c.config, asked.product, device));
-  const double least_us = std::ranges::min(product_us);
-  if (least_us < kShortUs) return;
+  const double best_us = std::ranges::min(product_us);
+  if (best_us < kShortUs) return;
   const bool is_tuned = choices.front().origin == Origin::tuned;
   const double regret = is_tuned ? kEstimateRegret : kUnmeasuredRegret;
   const auto measured_us = [&](Origin origin, double us) {
-    if (origin == Origin::tuned) return least_us;
-    const double expected_us = origin == Origin::nearest ? std::min(us, least_us * regret) : us * regret;
-    return is_tuned ? std::max(expected_us, least_us * kLossToTuned) : expected_us;
+    if (origin == Origin::tuned) return best_us;
+    const double expected_us = origin == Origin::nearest ? std::min(us, best_us * regret) : us * regret;
+    return is_tuned ? std::max(expected_us, best_us * kLossToTuned) : expected_us;
   };
   std::vector<std::pair<double, Choice>> ranked;
   for (std::size_t i = 0; i < choices.size(); ++i) {
@@ -420,11 +420,11 @@ std::vector<Environment> known_environments(const std::string& arch, const Datab
   }
   // The answer depends on the software only where records differ in it. Of other software all records are stale, of
   // unknown software none is: the order of records is the same.
-  const std::size_t toolchains = software.size();
+  const bool has_one_software = software.size() == 1;
   if (drivers.size() > 1) {
     for (const std::string& driver : drivers) software.emplace(driver, "");  // before NVRTC is loaded
   }
-  if (toolchains == 1) software.clear();
+  if (has_one_software) software.clear();
   software.emplace("", "");
   std::vector<Gpu> ordered(gpus.begin(), gpus.end());
   for (const std::string& name : named_gpus(arch)) {

@@ -28,8 +28,9 @@ struct Choice {
 std::string to_string(const Choice& choice);
 
 /// The record by which problems of the class of `problem` are planned: of the class itself, or of the class without
-/// demands on the order of sums, if its pick obeys them; else of the same class in the other of f16 and bf16. An SM
-/// limit that leaves out no SM is no part of the class.
+/// demands on the order of sums, if its pick obeys them; else of the same class in the other of f16 and bf16. For a
+/// batch by pointers, last of the same batch at equal distances, if its kernel finds matrices by pointers and copies
+/// none. An SM limit that leaves out no SM is no part of the class.
 std::optional<Found> find_record(const Workload& problem, const std::string& arch, const Database& database,
                                  const GpuQuery& query);
 
@@ -40,10 +41,11 @@ std::optional<Found> find_record(const Workload& problem, const std::string& arc
 /// the choices by the records of bare products, as near ones and without a ratio to cuBLAS. The anchors follow, ranked
 /// by the model, and without a record and an SM limit also variants of the best of them, unless the epilogue reads two
 /// matrices. Choices for a long product with an epilogue are ranked anew. All choices obey the problem's order of sums
-/// and its SM limit. The model knows `arch` alone. The order of the records, and so the result, also depends on the GPU
-/// model, its SMs, the driver and the toolchain of `query`, as far as records name them: prewarm, without a GPU, asks
-/// for each of known_environments. An SM limit that leaves out no SM of the GPU has no effect. Throws
-/// Error{not_supported} if no kernel computes the problem on `arch`, or none stays within the limit.
+/// and its SM limit. The model knows the architecture, and the GPU if it is one of named_gpus. The order of the
+/// records, and so the result, also depends on the GPU model, its SMs, the driver and the toolchain of `query`, as far
+/// as records name them: prewarm, without a GPU, asks for each of known_environments. An SM limit that leaves out no SM
+/// of the GPU has no effect. Throws Error{not_supported} if no kernel computes the problem on `arch`, or none stays
+/// within the limit.
 std::vector<Choice> choose(const Workload& problem, const std::string& arch, const Database& database,
                            const GpuQuery& query);
 

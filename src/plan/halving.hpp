@@ -27,6 +27,9 @@ struct RankedContender {
 /// no samples, the contender with the least median is.
 std::vector<RankedContender> rank_contenders(std::span<const std::vector<double>> us);
 
+/// A contender slower than the best by this factor gets no second launch.
+inline constexpr double kAbandonRatio = 2;
+
 /// The number of contenders in `placed` that go on: the faster half, but at least `least`, and none whose ratio is more
 /// than `drop_ratio` times the fastest one's.
 std::size_t survivors(std::span<const RankedContender> placed, std::size_t least, double drop_ratio);

@@ -50,8 +50,10 @@ Choice pinned_choice(const Workload& asked, const PinnedConfig& pinned, const st
   };
   const std::string reason = why_unfit(problem, pinned, arch);
   if (!reason.empty()) refuse(reason);
-  const LaunchConfig launch = with_repacks(
-      pinned.launch.value_or(default_launch(pinned.config, problem, nominal_device(arch))), pinned.config, problem);
+  DeviceInfo device = nominal_device(arch);
+  device.sm_count = sm_count;
+  const LaunchConfig launch =
+      with_repacks(pinned.launch.value_or(default_launch(pinned.config, problem, device)), pinned.config, problem);
   if (!is_permitted(pinned.config, launch, problem, {arch_limits(arch), sm_count})) {
     refuse("launched as " + to_string(launch) + " it does not keep the order of sums or the SM limit");
   }

@@ -32,8 +32,7 @@ constexpr double kMhzPerTflops = 2.12;        // of the kernel that needs the fe
 // Not fitted: an H200 that multiplies draws about a fifth of its power whatever it does.
 constexpr double kStaticShare = 0.2;  // of kBasePicojoules; grows with the time
 
-constexpr double kBusyShare = 0.35;  // of the nominal rate; kernels below this share do not reach the cap
-constexpr double kShortUs = 20;      // problems below this time are timed by graphs, and do not heat the GPU for long
+constexpr double kBusyShare = 0.35;       // of the nominal rate; kernels below this share do not reach the cap
 constexpr double kCandidateSpread = 1.3;  // slower kernels than the best by this factor are not worth a block
 constexpr std::size_t kPerTile = 2;
 
@@ -96,7 +95,7 @@ double free_joules(double relative_clocks, double picojoules) {
 }
 
 bool may_reach_power_cap(const Workload& problem, double us, const DeviceInfo& device) {
-  if (!(us >= kShortUs)) return false;
+  if (!(us >= kGraphBelowUs)) return false;
   const double nominal =
       nominal_flops(multiplied_type(problem.types.a, problem.types.compute), arch_rates(device.arch)) * device.sm_count;
   return flops(problem) / us >= kBusyShare * nominal * device.clock_mhz;

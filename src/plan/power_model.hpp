@@ -14,6 +14,10 @@
 
 namespace hotgemm {
 
+/// Below this time a launch may cost the host more than the GPU, so that the GPU's time is measured in graph mode as
+/// well. So short a problem does not heat the GPU for long.
+inline constexpr double kGraphBelowUs = 20;
+
 /// The picojoules that `config` needs for each floating-point operation of `problem` at a clock of 1400 MHz: for the
 /// operation, and for the bytes from L2 to shared memory. Parts of tiles that lie beyond the edges of D count.
 double picojoules_per_flop(const KernelConfig& config, const Workload& problem);
@@ -32,7 +36,7 @@ double free_joules(double relative_clocks, double picojoules);
 using PowerCost = double (*)(double relative_clocks, double picojoules);
 
 /// True if a kernel that takes `us` on `problem` may reach the power cap of `device`: it keeps the units that multiply
-/// busy enough. Problems of less than 20 µs do not.
+/// busy enough. Problems below kGraphBelowUs do not.
 bool may_reach_power_cap(const Workload& problem, double us, const DeviceInfo& device);
 
 /// True if capped_time orders kernels of `problem` on such a GPU: on tensor cores of sm_90. It was fitted to operands

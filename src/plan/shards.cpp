@@ -1,6 +1,5 @@
 #include "plan/shards.hpp"
 
-#include "config/problem_text.hpp"
 #include "config/work.hpp"
 #include "records/problem_fields.hpp"
 
@@ -20,12 +19,6 @@ constexpr double kLaunches = 4000;
 constexpr double kFlops = 4e14;  // a second
 constexpr double kBytes = 2e12;  // a second
 constexpr double kLaunchSeconds = 3e-6;
-
-/// Problems without elements have no class; each is its own.
-std::string class_text(const Workload& problem) {
-  const bool is_empty = problem.m <= 0 || problem.n <= 0 || problem.k <= 0;
-  return to_string(is_empty ? problem : class_of(problem));
-}
 
 }  // namespace
 

@@ -83,7 +83,10 @@ std::string why_stale(const TuningRecord& record, const GpuQuery& query) {
 }
 
 Database::Database(DatabaseOptions options) : options_(std::move(options)) {
-  const Report report = [this](const std::string& trouble) { warn(trouble); };
+  const Report report = [this](const std::string& trouble) {
+    ++left_out_;
+    warn(trouble);
+  };
   disk_is_good_ = options_.writable && !options_.user_directory.empty();
   if (!disk_is_good_) unstored_.reason = "nothing is to be written to disk (HOTGEMM_CACHE)";
   if (options_.user_directory.empty()) {
@@ -319,9 +322,7 @@ void Database::add(const TuningRecord& record) {
     append_added(text, std::make_unique<StoredRecord>(std::move(stored)));
     if (disk_is_good_) {
       try {
-        if (!segment_ || !segment_->is_ours())
-          segment_.emplace(Segment::create(options_.user_directory, kTuningRecords, options_.trust_shared));
-        segment_->append(text);
+        own_segment(segment_, options_.user_directory, kTuningRecords, options_.trust_shared).append(text);
       } catch (const Error& error) {
         disk_is_good_ = false;
         unstored_.reason = error.what();
@@ -366,6 +367,7 @@ void Database::reload() {
   neighbourhoods_.swap(fresh.neighbourhoods_);
   added_.swap(fresh.added_);
   dropped_ = fresh.dropped();
+  left_out_ = fresh.left_out();
   ++reloads_;
 }
 

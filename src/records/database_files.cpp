@@ -212,7 +212,7 @@ DatabaseFile read_open_file(int fd, std::filesystem::path path) {
   if (!S_ISREG(status.st_mode)) throw io_error("read " + path.string(), "it is not a regular file");
   const auto size = static_cast<std::size_t>(status.st_size);
   // make_unique would first fill the buffer with zeros.
-  std::unique_ptr<char[]> data(new (std::nothrow) char[size + 1]);
+  std::unique_ptr<char[]> data(new (std::nothrow) char[size]);
   if (!data) throw io_error("read " + path.string(), std::to_string(size) + " bytes do not fit into memory");
   DatabaseFile file{std::move(path), std::move(data), 0};
   constexpr std::size_t kPiece = std::size_t{256} << 10;  // the new pages of a piece, which are zero, stay in the cache
@@ -284,6 +284,12 @@ void append_text(int fd, const std::string& name, std::string_view text) {
     is_begun = true;
     text.remove_prefix(static_cast<std::size_t>(written));
   }
+}
+
+Segment& own_segment(std::optional<Segment>& kept, const std::filesystem::path& layer, const char* kind,
+                     bool trust_shared) {
+  if (!kept || !kept->is_ours()) kept.emplace(Segment::create(layer, kind, trust_shared));
+  return *kept;
 }
 
 std::optional<LockedSegment> lock_segment(int directory_fd, const std::string& name) {

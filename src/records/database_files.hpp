@@ -111,6 +111,11 @@ class Segment {
   std::string name_;
 };
 
+/// The segment to append to: `kept`, or a new one, which it then holds, if there is none or this is a child of fork().
+/// Throws as Segment::create does.
+Segment& own_segment(std::optional<Segment>& kept, const std::filesystem::path& layer, const char* kind,
+                     bool trust_shared);
+
 struct LockedSegment {
   LockedDescriptor fd;
   std::string name;

@@ -26,8 +26,9 @@ namespace hotgemm {
 
 namespace {
 
-/// A key that is equal for records whose times may be compared, if they also have the same power limit.
-std::string conditions(const TuningRecord& record) {
+/// The key of records of which a merge keeps one for each power limit: they have the same problem, GPU, software,
+/// templates and objective. Their measures may differ.
+std::string merge_key(const TuningRecord& record) {
   std::string key = to_string(record.problem);
   const Environment& e = record.environment;
   for (const std::string& part : {e.gpu, e.arch, std::to_string(e.sm_count), e.driver, e.toolchain,
@@ -38,13 +39,13 @@ std::string conditions(const TuningRecord& record) {
   return key;
 }
 
-/// Keeps the record with the least cost (cost_of) for each set of conditions, with the time of the latest one. A
+/// Keeps the record with the least cost (cost_of) for each merge_key, with the time of the latest one. A
 /// database prefers the environment of the latest record; this must not change when the latest record was not the best.
 /// A record without a power limit is kept where there is none with one.
 class Best {
  public:
   void add(StoredRecord stored) {
-    const auto [place, is_new] = records_.try_emplace({conditions(stored.record), stored.record.power_limit_w}, stored);
+    const auto [place, is_new] = records_.try_emplace({merge_key(stored.record), stored.record.power_limit_w}, stored);
     if (is_new || to_line(place->second) == to_line(stored)) return;
     ++superseded_;
     const std::int64_t time = std::max(place->second.time, stored.time);
@@ -64,9 +65,9 @@ class Best {
   std::size_t superseded() const { return superseded_; }
 
  private:
-  using Records = std::map<std::pair<std::string, int>, StoredRecord>;  // by conditions and power limit
+  using Records = std::map<std::pair<std::string, int>, StoredRecord>;  // by merge_key and power limit
 
-  /// Drops the record at `place` if it has no power limit and the next one, of the same conditions, has one. Its time
+  /// Drops the record at `place` if it has no power limit and the next one, of the same merge_key, has one. Its time
   /// goes to the latest of those. Returns the place after it.
   Records::iterator settle(Records::iterator place) {
     const auto is_same = [&](Records::iterator other) {

@@ -4,6 +4,7 @@
 #include "config/max_size.hpp"
 #include "config/prepacked.hpp"
 #include "config/problem_text.hpp"
+#include "config/work.hpp"
 #include "records/sealed_line.hpp"
 
 #include <hotgemm/error.hpp>
@@ -33,6 +34,10 @@ Workload class_of(const Workload& problem) {
   result.batch = class_count(problem.batch);
   result.groups = class_count(problem.groups);
   return result;
+}
+
+std::string class_text(const Workload& problem) {
+  return to_string(has_nothing_to_measure(problem) ? problem : class_of(problem));
 }
 
 std::string measured_sizes_text(const Workload& problem) {

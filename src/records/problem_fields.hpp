@@ -15,6 +15,9 @@ namespace hotgemm {
 /// epilogue it has what is measured.
 Workload class_of(const Workload& problem);
 
+/// The text of the problem's class; of a problem with nothing to measure, its own.
+std::string class_text(const Workload& problem);
+
 /// The measured sizes, each after a comma: "m" always, "batch" and "groups" where they differ from the class's.
 std::string measured_sizes_text(const Workload& problem);
 

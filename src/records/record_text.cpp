@@ -193,7 +193,7 @@ ParsedLine parse_line(std::string_view line) {
               "schema " + std::to_string(schema) + " is newer than this version"};
     }
     if (schema < kRecordSchema) throw Reject{"schema " + std::to_string(schema) + " is older than this version reads"};
-    if (line.size() > kMaxRecordLineBytes) throw Reject{"longer than 4096 bytes"};
+    check_length(line);
     check_seal(line);
     StoredRecord stored = decode(line);
     // One comparison rejects every other spelling: repeated or unknown fields, another order, spaces, escapes.

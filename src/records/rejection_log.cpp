@@ -140,7 +140,7 @@ ParsedRejection parse_rejection(std::string_view line) {
     if (schema > kRejectionSchema) {
       return {std::nullopt, true, "schema " + std::to_string(schema) + " is newer than this version"};
     }
-    if (line.size() > kMaxRecordLineBytes) throw Reject{"longer than 4096 bytes"};
+    check_length(line);
     check_seal(line);
     RejectionRecord record = decode(line);
     // One comparison rejects every other spelling, as for tuning records.
@@ -220,9 +220,7 @@ void RejectionLog::add(RejectionRecord record) {
     records_.emplace(std::move(key), std::move(record));
     if (has_disk_) {
       try {
-        if (!segment_ || !segment_->is_ours())
-          segment_ = Segment::create(options_.user_directory, kRejections, options_.trust_shared);
-        segment_->append(text);
+        own_segment(segment_, options_.user_directory, kRejections, options_.trust_shared).append(text);
       } catch (const Error& error) {
         has_disk_ = false;
         warning = std::string(error.what()) + "; rejections are kept in memory only";

@@ -66,6 +66,10 @@ std::string sealed(std::string body) {
   return body;
 }
 
+void check_length(std::string_view line) {
+  if (line.size() > kMaxRecordLineBytes) throw Reject{"longer than " + std::to_string(kMaxRecordLineBytes) + " bytes"};
+}
+
 void check_seal(std::string_view line) {
   const std::size_t tail = kChecksumPrefix.size() + kChecksumDigits + 2;
   if (line.size() < tail || line.substr(line.size() - tail, kChecksumPrefix.size()) != kChecksumPrefix ||

@@ -32,6 +32,9 @@ int leading_schema(std::string_view rest);
 /// Adds the checksum and the closing brace to `body`, a JSON object without its closing brace.
 std::string sealed(std::string body);
 
+/// Throws Reject for a line of more than kMaxRecordLineBytes.
+void check_length(std::string_view line);
+
 /// Throws Reject for a line that does not end in the form of `sealed`. The checksum detects damage and edits; it does
 /// not authenticate.
 void check_seal(std::string_view line);

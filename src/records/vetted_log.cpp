@@ -74,8 +74,8 @@ void VettedLog::add(const VettedKernel& vetted) {
     read();
     if (!vetted_.insert(vetted).second || !has_disk_) return;
     try {
-      if (!segment_) segment_ = Segment::create(options_.user_directory, kVettedKernels, options_.trust_shared);
-      segment_->append(to_line(vetted, std::max<std::int64_t>(0, std::time(nullptr))));
+      own_segment(segment_, options_.user_directory, kVettedKernels, options_.trust_shared)
+          .append(to_line(vetted, std::max<std::int64_t>(0, std::time(nullptr))));
     } catch (const Error& error) {
       has_disk_ = false;
       warning = std::string(error.what()) + "; vetted kernels are kept in memory only";

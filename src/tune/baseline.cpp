@@ -62,8 +62,9 @@ Baseline BaselineChooser::by_blocks(const RaceOptions& options, double load_s) {
   if (std::optional<Baseline> kept = kept_for(key)) return *std::move(kept);
   // One block of full length for each of a few: shorter blocks of more would drop the best by noise.
   std::vector<std::size_t> few = finalists(options);
-  if (few.size() > kBlockFinalists) {  // without the slowest, but with cuBLAS's default, the last of them
-    few.erase(few.begin() + (kBlockFinalists - 1), few.end() - 1);
+  if (few.size() > kBlockFinalists) {  // without the slowest, but with cuBLAS's default, the last of them if it ran
+    const std::ptrdiff_t kept_last = few.back() == 0 ? 1 : 0;
+    few.erase(few.begin() + (kBlockFinalists - kept_last), few.end() - kept_last);
   }
   RaceOptions blocks = options;
   blocks.rounds = 1;

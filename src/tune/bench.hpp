@@ -4,6 +4,7 @@
 #include "config/device_info.hpp"
 #include "gpu/cublas.hpp"
 #include "gpu/stopwatch.hpp"
+#include "plan/power_model.hpp"
 #include "records/tuning_record.hpp"
 #include "tune/baseline.hpp"
 
@@ -20,9 +21,6 @@
 #include <vector>
 
 namespace hotgemm {
-
-/// Below this time a launch may cost the host more than the GPU, so the GPU's time is measured in graph mode as well.
-inline constexpr double kGraphBelowUs = 20;
 
 /// Seconds of work before the first block.
 inline constexpr double kLoadS = 3;

@@ -28,7 +28,7 @@ struct Candidate {
   double predicted_us = 0;
   Stage stage = Stage::chosen;
   std::string reason;    ///< why it was rejected; empty for a survivor
-  std::string same_as;   ///< the name of an earlier candidate with the same machine code, which is timed for both
+  std::string same_as;   ///< the name of the twin, a candidate with the same machine code, that is timed for both
   std::string identity;  ///< of the candidate's kernel, 64 hex digits
   bool from_cache = false;
   std::shared_ptr<const Cubin> cubin;
@@ -100,8 +100,8 @@ bool build_candidates(std::span<Candidate> candidates, const Workload& problem, 
 /// Rejects the candidates whose kernels are in the engine's rejections for `where`.
 void reject_remembered(std::span<Candidate> candidates, const Environment& where, const Engine& engine);
 
-/// Groups built candidates that have the same machine code and launch shape. In each group only the one with the
-/// earliest name stays alive; the others get its name as `same_as`.
+/// Groups built candidates that have the same machine code and launch shape. In each group only the one
+/// whose name comes first in the alphabet stays alive; the others get its name as `same_as`.
 void merge_twins(std::span<Candidate> candidates, const Workload& problem);
 
 }  // namespace hotgemm

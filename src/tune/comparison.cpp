@@ -1,6 +1,7 @@
 #include "tune/comparison.hpp"
 
 #include "base/statistics.hpp"
+#include "plan/halving.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -10,8 +11,6 @@
 
 namespace hotgemm {
 namespace {
-
-constexpr double kAbandonRatio = 2;
 
 /// The trials of the shortlist that are right.
 std::vector<Trial> sound_trials(Engine& engine, Measurer& measurer, const Workload& problem,

@@ -2,6 +2,8 @@
 
 #include "base/statistics.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -91,7 +93,8 @@ RaceResult SearchRaces::race(const std::vector<RowLaunch>& entries, const RaceOp
       note_timing(entries[i], result.us[i], result.us[0]);
       const bool is_abandoned = result.rounds_done > 0 && !ran[i] && row(entries[i]).timing.samples == 0;
       if (is_abandoned)
-        end_row(row(entries[i]), Stage::measure, "slow: the first launch took twice the fastest time or more");
+        end_row(row(entries[i]), Stage::measure,
+                fmt::format("slow: the first launch took {} times the fastest time or more", kAbandonRatio));
       continue;
     }
     std::ranges::fill(result.us[i], kNan);  // a failed contender has no time

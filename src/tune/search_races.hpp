@@ -21,9 +21,6 @@ class SearchRaces {
               const SearchOptions& options, const SearchObserver& observer);
 
  protected:
-  /// A candidate slower than the best by this factor gets no second launch.
-  static constexpr double kAbandonRatio = 2.0;
-
   std::vector<Candidate>& rows() { return outcome_.candidates; }
   Candidate& row(const RowLaunch& entry) { return rows()[entry.candidate]; }
   bool has_rejected(const std::vector<RowLaunch>& entries);

@@ -263,7 +263,7 @@ struct WgmmaConfig {
   constexpr int consumer_registers(const GemmTraits& t) const { return consumer_registers() - spare_registers(t); }
   constexpr int consumer_registers() const {
     if (moves_registers()) return consumers == 3 ? 160 : has_wide_parts() ? 240 : 232;
-    return min_of(kMaxRegistersPerThread, kRegistersPerSm / (threads() * blocks_per_sm) / 8 * 8);
+    return min_of(kMaxRegistersPerThread, kHopper.registers_per_sm / (threads() * blocks_per_sm) / 8 * 8);
   }
   /// The registers of a loading thread that hold its elements of a k-tile between load and store.
   constexpr int loader_registers(const GemmTraits& t) const {
@@ -274,10 +274,7 @@ struct WgmmaConfig {
   }
 
  private:
-  // Limits of sm_90, the only architecture with this family.
-  static constexpr int kMaxSmemBytes = 227 * 1024;
-  static constexpr int kSmemPerSmBytes = 228 * 1024;
-  static constexpr int kRegistersPerSm = 65536;
+  static constexpr ArchLimits kHopper = *find_arch_limits(90);  // the only architecture with this family
   static constexpr int kMaxBoxRows = 256;
   static constexpr int kRegisterBytes = 4;
 
@@ -293,7 +290,8 @@ struct WgmmaConfig {
   }
   constexpr bool has_room_for(const GemmTraits& t, int buffers) const {
     const int bytes = smem_bytes(t, buffers);
-    return bytes <= kMaxSmemBytes && blocks_per_sm * (bytes + kReservedSmemPerBlockBytes) <= kSmemPerSmBytes;
+    return bytes <= kHopper.smem_per_block_bytes &&
+           blocks_per_sm * (bytes + kReservedSmemPerBlockBytes) <= kHopper.smem_per_sm_bytes;
   }
   constexpr int smem_bytes(const GemmTraits& t, int buffers) const {
     const int stored = consumers * store_warps() * warp_store_bytes(t, buffers);

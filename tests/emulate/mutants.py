@@ -330,7 +330,7 @@ MUTANTS = {
         "wgmma_load.cuh", "== 0 ? 0 : static_cast<int>(product)", "== 1 ? 0 : static_cast<int>(product)"),
     "wgmma_d_of_the_first_product": ("wgmma_sink.cuh", "3d_store(map_, x, y, static_cast<int>(number_of(product_)),",
         "3d_store(map_, x, y, 0 * static_cast<int>(number_of(product_)),"),
-    "wgmma_product_of_the_next_tile": ("wgmma_schedule.cuh", "group / of_product : 0", "(group + 1) / of_product : 0"),
+    "wgmma_product_of_the_next_tile": ("wgmma_schedule.cuh", "cluster_tile / of_product : 0", "(cluster_tile + 1) / of_product : 0"),
     "wgmma_last_product_left_out": (
         "wgmma_batch.cuh", "return batch_of(args).count;", "return batch_of(args).count - 1;"),
     "wgmma_loads_of_the_first_product": (

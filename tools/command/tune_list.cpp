@@ -21,8 +21,6 @@
 namespace hotgemm::command {
 namespace {
 
-std::string class_text(const Workload& problem) { return to_string(class_of(problem)); }
-
 /// The GPU as records name it; the nominal one if the driver does not tell.
 DeviceInfo device_of(int ordinal) {
   Session session;
