@@ -1,5 +1,7 @@
 #include "base/exit_handlers.hpp"
 
+#include "base/fork_guard.hpp"
+
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -21,6 +23,7 @@ struct ExitHandlers {
     return *all;
   }
   static void run() {
+    if (is_forked_child()) return;  // its threads are those of the parent, and one of these may have held the mutex
     std::vector<void (*)()> functions;
     {
       const std::lock_guard lock(instance().mutex);
@@ -31,8 +34,7 @@ struct ExitHandlers {
   }
 };
 
-/// Marks the end in a program whose main thread is not watched and whose handlers are added later: it is destroyed when
-/// the objects are that were made before main().
+/// Calls the handlers after all that was registered since this library was opened. Later ones then run at once.
 const struct EndOfStaticObjects {
   EndOfStaticObjects() = default;
   ~EndOfStaticObjects() { ExitHandlers::run(); }

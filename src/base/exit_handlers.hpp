@@ -17,7 +17,7 @@ void add_exit_handler(void (*function)());
 void renew_exit_handlers();
 
 /// On the main thread: the handlers are the first to be called if this thread ends the program. Elsewhere does nothing.
-/// They are called too if the main thread ends by itself and others go on.
+/// They are called too if the main thread ends by itself and others go on, which then can no longer compile or tune.
 void watch_main_thread();
 
 }  // namespace hotgemm

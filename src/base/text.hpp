@@ -10,6 +10,9 @@ namespace hotgemm {
 /// Splits `text` at spaces, tabs and carriage returns. No part is empty.
 std::vector<std::string_view> split_words(std::string_view text);
 
+/// The parts of `text` between separators; they may be empty.
+std::vector<std::string_view> split_at(std::string_view text, char separator);
+
 /// `word` in the form that error messages use: in quotes, with '?' for control characters and non-ASCII bytes, and cut
 /// if it is long.
 std::string in_quotes(std::string_view word);

@@ -2,8 +2,7 @@
 
 #include "base/refuse.hpp"
 #include "base/text.hpp"
-#include "config/function_source.hpp"
-#include "config/gate_names.hpp"
+#include "config/epilogue_text.hpp"
 #include "config/max_size.hpp"
 #include "config/problem_enums.hpp"
 #include "config/spelling.hpp"
@@ -58,29 +57,9 @@ std::string accumulation_text(const Types& types) {
 
 // ---- values of keys
 
-/// "name", or "name" + separator + an enumerator of Enum.
-template <class Enum>
-std::optional<Enum> suffix(std::string_view word, std::string_view name, char separator, Enum plain) {
-  if (!word.starts_with(name)) return std::nullopt;
-  const std::string_view rest = word.substr(name.size());
-  if (rest.empty()) return plain;
-  if (rest.front() != separator) return std::nullopt;
-  return parse_enum<Enum>(rest.substr(1), name);
-}
-
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
-
 /// "4" and "4,word": the number, and the word or an empty view.
 std::pair<std::int64_t, std::string_view> number_and_word(std::string_view text, std::string_view key) {
-  const std::vector<std::string_view> parts = split(text, ',');
+  const std::vector<std::string_view> parts = split_at(text, ',');
   if (parts.size() > 2) refuse(std::string(key) + " is " + in_quotes(text) + ": more than a number and a word");
   return {parse_size(parts[0], key), parts.size() == 2 ? parts[1] : std::string_view()};
 }
@@ -96,95 +75,6 @@ void parse_groups(std::string_view text, Problem& problem) {
   problem.groups = count;
   problem.group_kind = kind.empty() ? GroupKind::rows : parse_enum<GroupKind>(kind, "the kind of groups");
   if (problem.group_kind == GroupKind::none) refuse("groups is " + in_quotes(text) + ": expected rows, masked or k");
-}
-
-struct EpilogueFlag {
-  std::string_view name;
-  bool Epilogue::*member;
-};
-constexpr std::string_view kFunctionWord = "function:";
-constexpr std::string_view kWrittenBits = "aux:bits", kReadBits = "drelu:bits";
-constexpr std::array<EpilogueFlag, 5> kEpilogueFlags{{{"aux", &Epilogue::aux},
-                                                      {"residual", &Epilogue::residual},
-                                                      {"amax", &Epilogue::amax},
-                                                      {"scale_d", &Epilogue::scale_d},
-                                                      {"scalars", &Epilogue::scalars}}};
-
-[[noreturn]] void refuse_epilogue_word(std::string_view word) {
-  std::string names = "bias, scale_a, scale_b, gated, bias_gradient, aux:bits, drelu:bits, function:DIGEST";
-  for (const EpilogueFlag& flag : kEpilogueFlags) names.append(", ").append(flag.name);
-  for (int i = 1; is_enumerator(static_cast<Activation>(i)); ++i) {
-    names.append(", ").append(to_string(static_cast<Activation>(i)));
-  }
-  refuse("a word of the epilogue is " + in_quotes(word) + ": expected " + names);
-}
-
-void parse_epilogue_word(std::string_view word, Epilogue& epilogue) {
-  const auto flag = std::ranges::find(kEpilogueFlags, word, &EpilogueFlag::name);
-  if (flag != kEpilogueFlags.end()) {
-    epilogue.*flag->member = true;
-  } else if (word == kWrittenBits) {
-    epilogue.aux = epilogue.bits = true;
-  } else if (word == kReadBits) {
-    epilogue.activation = Activation::drelu;
-    epilogue.bits = true;
-  } else if (const auto gradient = suffix(word, "bias_gradient", ':', Bias::per_column)) {
-    epilogue.bias_gradient = *gradient;
-  } else if (const auto scale_a = suffix(word, "scale_a", ':', Scaling::tensor)) {
-    epilogue.scale_a = *scale_a;
-  } else if (const auto scale_b = suffix(word, "scale_b", ':', Scaling::tensor)) {
-    epilogue.scale_b = *scale_b;
-  } else if (const auto bias = suffix(word, "bias", ':', Bias::per_column)) {
-    epilogue.bias = *bias;
-  } else if (const auto gate = suffix(word, "gated", ':', Gate::halves)) {
-    epilogue.gate = *gate;
-  } else if (word.starts_with(kFunctionWord)) {
-    epilogue.function = parse_function(word.substr(kFunctionWord.size()));
-  } else {
-    for (int i = 1; is_enumerator(static_cast<Activation>(i)); ++i) {
-      epilogue.activation = static_cast<Activation>(i);
-      if (to_string(epilogue.activation) == word) return;
-    }
-    refuse_epilogue_word(word);
-  }
-}
-
-template <class Enum>
-void add_word(std::string& text, std::string_view name, Enum value, Enum plain) {
-  if (value == Enum::none) return;
-  text.append("+").append(name);
-  if (value != plain) text.append(":").append(to_string(value));
-}
-
-/// The words of the epilogue in the order of the fields; empty without an epilogue.
-std::string epilogue_text(const Epilogue& e) {
-  std::string text;
-  const auto add_flag = [&](std::size_t i) {
-    if (e.*kEpilogueFlags[i].member) text.append("+").append(kEpilogueFlags[i].name);
-  };
-  add_word(text, "scale_a", e.scale_a, Scaling::tensor);
-  add_word(text, "scale_b", e.scale_b, Scaling::tensor);
-  add_word(text, "bias", e.bias, Bias::per_column);
-  text.append(e.writes_bits() ? "+aux:bits" : e.aux ? "+aux" : "");
-  if (e.activation != Activation::none) text.append("+").append(to_string(e.activation));
-  if (e.reads_bits() && !e.aux) text.append(":bits");
-  if (e.has_function()) text.append("+").append(kFunctionWord).append(to_string(e.function));
-  add_word(text, "gated", e.gate, Gate::halves);
-  for (std::size_t i = 1; i < kEpilogueFlags.size(); ++i) add_flag(i);
-  add_word(text, "bias_gradient", e.bias_gradient, Bias::per_column);
-  return text.empty() ? text : text.substr(1);
-}
-
-Epilogue parse_epilogue(std::string_view text) {
-  Epilogue epilogue;
-  std::string plain;
-  for (const std::string_view word : split(text, '+')) plain += "+" + without_gate_name(word);
-  const std::vector<std::string_view> words = split(std::string_view(plain).substr(1), '+');
-  for (const std::string_view word : words) parse_epilogue_word(word, epilogue);
-  if (split(epilogue_text(epilogue), '+').size() != words.size()) {
-    refuse("epilogue is " + in_quotes(text) + ": a word stands twice, or contradicts another");
-  }
-  return epilogue;
 }
 
 // ---- the grammar
@@ -353,7 +243,7 @@ std::int64_t parse_size(std::string_view word, std::string_view what) {
 
 Sizes parse_sizes(std::string_view text) {
   const std::size_t mark = text.find_first_of("xX");
-  const std::vector<std::string_view> words = split(text, mark != std::string_view::npos ? text[mark] : ' ');
+  const std::vector<std::string_view> words = split_at(text, mark != std::string_view::npos ? text[mark] : ' ');
   if (words.size() != 3) refuse(in_quotes(text) + " is not three sizes MxNxK, as in 4096x4096x512");
   return {parse_size(words[0], "m"), parse_size(words[1], "n"), parse_size(words[2], "k")};
 }
@@ -369,7 +259,7 @@ std::pair<Op, Op> parse_layout(std::string_view word) {
 
 void parse_alignments(std::string_view text, Hints& hints) {
   std::array<int, 3> values{};
-  const std::vector<std::string_view> words = split(text, ',');
+  const std::vector<std::string_view> words = split_at(text, ',');
   const auto fail = [&] { refuse("align is " + in_quotes(text) + ": expected 1, 2, 4, 8 or 16, or three of them"); };
   if (words.size() != 1 && words.size() != 3) fail();
   for (std::size_t i = 0; i < values.size(); ++i) {

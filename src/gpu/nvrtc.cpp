@@ -50,21 +50,27 @@ int sum_before(std::string_view log, std::string_view unit) {
 
 using Clock = std::chrono::steady_clock;
 
-/// A compilation that goes on.
-struct Flow {
-  Clock::time_point deadline;
-  KeptSignals signals;
-};
-
 /// Exists while NVRTC makes objects, now and then, that the end of the program destroys: while it is opened, and during
-/// its first whole compilation.
+/// its first whole compilation. A thread renews the exit handlers meanwhile.
 struct Making {
   ForkDelay delay;
-  std::jthread renewal = repeated(std::chrono::milliseconds(1), renew_exit_handlers);
+  std::jthread renewal = repeated(std::chrono::milliseconds(1), renew);
   ~Making() {
     renewal = {};  // ends it
     renew_exit_handlers();
   }
+  /// Not for ever, if no compilation succeeds: each renewal stays until the end of the program.
+  static void renew() {
+    static std::atomic<int> left{5000};
+    if (left.fetch_sub(1, std::memory_order_relaxed) > 0) renew_exit_handlers();
+  }
+};
+
+/// A compilation that goes on.
+struct Flow {
+  Clock::time_point deadline;
+  bool is_making = false;  ///< a Making exists
+  KeptSignals signals;
 };
 
 /// The callback that NVRTC asks during a compilation, of a Flow: 1 cancels it.
@@ -72,6 +78,7 @@ int is_to_end(void* flow, void*) {
   auto& going = *static_cast<Flow*>(flow);
   going.signals.end_watch();
   going.signals.mend();
+  if (going.is_making) Making::renew();  // on the thread that compiles: the other one may be late
   return NvrtcUse::is_over() || Clock::now() >= going.deadline ? 1 : 0;
 }
 
@@ -172,7 +179,9 @@ Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, s
     ~Destroy() { nvrtc.destroy_program_(&program); }
   } const destroy{*this, program};
 
-  Flow flow{.deadline = deadline, .signals = KeptSignals(reinterpret_cast<const void*>(compile_program_))};
+  Flow flow{.deadline = deadline,
+            .is_making = making.has_value(),
+            .signals = KeptSignals(reinterpret_cast<const void*>(compile_program_))};
   check(set_flow_callback_(program, is_to_end, &flow), "set a deadline for");
   const nvrtcResult result = compile_program_(program, static_cast<int>(options.size()), options.data());
   flow.signals.mend();

@@ -14,7 +14,7 @@ namespace hotgemm {
 class Nvrtc {
  public:
   /// Loads libnvrtc once per process, where find_nvrtc finds it. Throws Error{no_compiler} if there is none of version
-  /// 12.9 or later.
+  /// 12.9 or later, and Error{interrupted} at the end of the program.
   static const Nvrtc& get();
   /// The library if get() has succeeded before, else nullptr. Never loads a library.
   static const Nvrtc* loaded() noexcept;

@@ -35,8 +35,7 @@ constexpr double kFarthestOnHopper = 1.5;
 /// The same for those of 16 bits, to which the model is fitted: a factor of 1.23. 66 drawn ones took 2.5 % longer by
 /// records up to 2.0 away than by the model alone (docs/notebook/search.md, 21).
 constexpr double kFarthestIfFitted = 0.3;
-/// Below this time the start of a kernel is a part of it that counts, and power seldom binds.
-constexpr double kShortUs = 60;
+constexpr double kShortUs = 60;  // below it the start of a kernel counts, and power seldom binds
 /// The most by which a near record's pick may decline, relative to the best anchor, from its own problem to another. Of
 /// drawn short problems, the seven with a decline beyond 1.1 ran at 0.84 of their tuned speed in the mean. On long
 /// problems power binds, of which the model's times know nothing: picks that declined by 1.1 to 1.15 ran at 0.98.
@@ -324,7 +323,7 @@ std::vector<Choice> from_own_record(const Workload& like, const Asked& asked, co
                                .origin = Origin::tuned,
                                .cublas_ratio = record.objective == Objective::speed ? record.cublas.default_ratio : 0}};
   // The ratio to cuBLAS is that of the product for both.
-  if (const auto lean = with_second_buffer(record.config, traits)) {
+  if (const auto lean = with_second_buffer(choices.front().config, traits)) {
     choices.push_back(choices.front());
     choices.back().config = *lean;
     choices.back().origin = Origin::nearest;

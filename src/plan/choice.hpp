@@ -41,7 +41,8 @@ std::optional<Found> find_record(const Workload& problem, const std::string& arc
 /// the choices by the records of bare products, as near ones and without a ratio to cuBLAS. The anchors follow, ranked
 /// by the model, and without a record and an SM limit also variants of the best of them, unless the epilogue reads two
 /// matrices. Choices for a long product with an epilogue are ranked anew. All choices obey the problem's order of sums
-/// and its SM limit. The model knows the architecture, and the GPU if it is one of named_gpus. The order of the
+/// and its SM limit. The model knows the architecture, and the GPU if it is one of named_gpus; the launches of choices
+/// without a record of their own also assume its SMs, so that prewarm without a GPU gives the same. The order of the
 /// records, and so the result, also depends on the GPU model, its SMs, the driver and the toolchain of `query`, as far
 /// as records name them: prewarm, without a GPU, asks for each of known_environments. An SM limit that leaves out no SM
 /// of the GPU has no effect. Throws Error{not_supported} if no kernel computes the problem on `arch`, or none stays

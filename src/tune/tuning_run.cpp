@@ -346,7 +346,8 @@ void Run::tune(Measurer& measurer, const TuningJob& job, ProblemResult& result) 
   result.of_fastest = outcome.of_fastest;
   result.cublas_failure = outcome.cublas_failure;
   result.measured = outcome.measured;
-  result.is_cut_short = outcome.is_partial && (job.is_limited || is_over());
+  const bool may_have_more = job.is_limited && job.trials < options_.max_trials;  // in the next run
+  result.is_cut_short = outcome.is_partial && (may_have_more || is_over());
 }
 
 /// The record keeps its pick, and gets the comparison that it lacks.

@@ -37,7 +37,7 @@ struct TuningRunOptions {
 enum class TuneStatus {
   tuned,     ///< measured now
   recorded,  ///< answered by an earlier record, or by that of another problem of its class
-  partial,   ///< measured, but stopped before the final comparison: the best so far
+  partial,   ///< measured, but stopped before the final comparison, or without all candidates: the best so far
   failed,
 };
 std::string_view to_string(TuneStatus status);
@@ -55,7 +55,8 @@ struct ProblemResult {
   int measured = 0;  ///< candidates that were timed
   double compile_s = 0;
   double measure_s = 0;
-  bool is_cut_short = false;  ///< partial because the run ended, not because of the problem's own budget
+  bool is_cut_short =
+      false;  ///< partial because the run ended, or had too few trials left; not by the problem's own budget
   std::vector<Rejection> rejections;
   std::string cublas_failure;                    ///< why the record has no comparison with cuBLAS, if one was asked for
   std::string failure;                           ///< empty if it did not fail

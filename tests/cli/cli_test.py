@@ -579,7 +579,7 @@ class MeasuringTest(CliTest):
         self.assertEqual(self.run_json("db", "show")["records"], [])
 
     def test_an_interrupted_bench_says_how_much_is_left(self):
-        count = 30
+        count = 300
         words = [COMMAND, "bench", *self.use_standin(), "--policy", "estimate", "--no-baseline", "--mode", "eager",
                  "--shape", ",".join(f"{64 * i}x64x64" for i in range(1, count + 1)), "--json"]
         with subprocess.Popen(words, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -353,6 +353,7 @@ class BundleTest(PrewarmCase):
                 (self.path / "bad.tar").write_bytes(data)
                 self.assertIn("bad.tar", self.run_command("prewarm", "--import", "bad.tar", expect=3).stderr)
         self.assertIn("absent.tar", self.run_command("prewarm", "--import", "absent.tar", expect=3).stderr)
+        self.assertEqual(kernels_in(self.path / "other"), [])
 
     def test_an_export_without_problems_is_refused(self):
         self.export()

@@ -224,6 +224,9 @@ class ReportTest(TuneCase):
     def test_budgets_of_the_run(self):
         output = self.tune("--shape", self.LIST, "--trials", "1")
         self.assertEqual((output["ended"], output["left"]), ("out_of_trials", self.COUNT - 1))
+        # A problem that had all trials of a run is not begun again; so repeated runs come to the end of the list.
+        output = self.tune("--shape", self.LIST, "--trials", "1", "--resume")
+        self.assertEqual((output["ended"], output["left"]), ("out_of_trials", self.COUNT - 2))
         self.environment["HOTGEMM_STANDIN_SCRIPT"] += ";hotgemm_=slow:5000"
         done = self.run_command("tune", "--shape", self.LIST, *self.OPTIONS, "--retune", "--run-budget", "1s")
         self.assertIn("left because --run-budget is used up; use --resume to continue", done.stdout)

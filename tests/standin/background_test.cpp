@@ -419,8 +419,8 @@ TEST_F(BackgroundTest, AProgramMayEndWhileAThreadCompilesOfWhichItsMainThreadKno
   }
 }
 
-TEST_F(BackgroundTest, NothingIsCompiledWhenAProgramHasBegunToEnd) {
-  EXPECT_EQ(status_of_guest(cache_.path(), {"--compile-while-ending"}), 0);
+TEST_F(BackgroundTest, NvrtcIsNotOpenedWhenAProgramHasBegunToEnd) {
+  EXPECT_EQ(status_of_guest(cache_.path(), {"--open-while-ending"}), 0);
 }
 
 }  // namespace

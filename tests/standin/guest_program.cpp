@@ -10,8 +10,9 @@
 //   ends so long after another thread began to compile, one kernel after the other.
 // guest_program --end-while-a-guest-compiles MILLISECONDS
 //   likewise, but the thread alone calls the library, and the time begins when NVRTC is open.
-// guest_program --compile-while-ending
-//   compiles in an exit handler. The status is 5 if that succeeds.
+// guest_program --open-while-ending
+//   opens NVRTC in an exit handler. The status is 5 if that succeeds, and 6 if it fails for another reason than the
+//   end.
 
 #include "gpu/device_buffer.hpp"
 #include "gpu/driver.hpp"
@@ -90,7 +91,8 @@ PrewarmReport compile(std::int64_t m) {
 
 void start_compiling() {
   std::thread([] {
-    for (std::int64_t m = 64;; m += 64) compile(m);
+    for (std::int64_t m = 64; compile(m).compiled > 0; m += 64) continue;
+    ::pause();  // the program ends
   }).detach();
 }
 
@@ -109,10 +111,17 @@ int end_while_a_guest_compiles(std::chrono::milliseconds after) {
   return 0;
 }
 
-/// Compiles first when the main thread has no more thread-local objects.
-int compile_while_it_ends() {
+/// Opens NVRTC when the main thread has no more thread-local objects.
+int open_while_it_ends() {
   Context::default_context();
-  return std::atexit([] { std::_Exit(compile(64).compiled == 0 ? 0 : 5); });
+  return std::atexit([] {
+    try {
+      Nvrtc::get();
+    } catch (const Error& error) {
+      std::_Exit(error.code() == ErrorCode::interrupted ? 0 : 6);
+    }
+    std::_Exit(5);
+  });
 }
 
 }  // namespace
@@ -123,7 +132,7 @@ int main(int, char** argv) {
     const auto after = [&] { return std::chrono::milliseconds(std::atoi(argv[2])); };
     if (way == "--end-while-compiling") return end_while_it_compiles(after());
     if (way == "--end-while-a-guest-compiles") return end_while_a_guest_compiles(after());
-    if (way == "--compile-while-ending") return compile_while_it_ends();
+    if (way == "--open-while-ending") return open_while_it_ends();
     const Driver& driver = Driver::get();
     CUcontext cuda = nullptr;
     driver.check(driver.cuDevicePrimaryCtxRetain(&cuda, 0), "retain");

@@ -79,7 +79,7 @@ TEST(Problem, AWordThatIsNoneOfAnEpilogueIsToldWithAllThatAre) {
     }
   }
   const std::string twice = error_of("8 8 8 nn f16 epilogue=relu+silu");
-  EXPECT_NE(twice.find("a word stands twice, or contradicts another"), twice.npos) << twice;
+  EXPECT_NE(twice.find("a word stands twice, contradicts another, or says none"), twice.npos) << twice;
 }
 
 /// An enumerator of Enum, whose first one is 0 and whose last one is `last`.

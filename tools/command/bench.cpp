@@ -168,9 +168,10 @@ int run_bench(Session& session, const BenchCommand& command) {
   session.print(to_text(report));
   file.append(run.device().info().name,
               [&](const std::string& heading) { return to_markdown(report, heading, environment); });
-  if (!report.is_complete()) session.note(fmt::format("hotgemm: interrupted; {} problems are left", report.left));
+  if (!report.is_complete())
+    session.note(fmt::format("hotgemm: interrupted; left: {}", in_words(report.left, "problem")));
   for (const BenchResult& r : report.results) {
-    if (!r.failure.empty()) print_error("hotgemm: {}: {}\n", label(r.problem), r.failure);
+    if (!r.failure.empty()) print_err("hotgemm: {}: {}\n", label(r.problem), r.failure);
   }
   return exit_code_for(report, run);
 }

@@ -185,7 +185,7 @@ std::vector<std::string> lines_above(const BenchReport& report) {
     }
   }
   if (!report.is_complete()) {
-    lines.push_back(fmt::format("Interrupted: {} problems were not measured, so there is no mean.", report.left));
+    lines.push_back(fmt::format("Interrupted; left: {}, so there is no mean.", in_words(report.left, "problem")));
   }
   return lines;
 }

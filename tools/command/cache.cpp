@@ -55,7 +55,7 @@ void for_each_layer(const Session& session, const Visit& visit, const Refused& r
 }
 
 void note_refused(const std::filesystem::path& layer, const std::string& reason) {
-  print_error("hotgemm: the layer {} is not used: {}\n", layer.string(), reason);
+  print_err("hotgemm: the layer {} is not used: {}\n", layer.string(), reason);
 }
 
 std::string day(std::int64_t ns) {
@@ -126,7 +126,7 @@ int verify(Session& session) {
   Json all_bad = Json::array();
   const auto add_bad = [&](const std::filesystem::path& path, const std::string& reason) {
     all_bad.push_back({{"path", path.string()}, {"reason", reason}});
-    print_error("hotgemm: {}: {}\n", path.string(), reason);
+    print_err("hotgemm: {}: {}\n", path.string(), reason);
   };
   const auto add = [&](BinaryCache& cache) {
     const VerifyReport report = cache.verify();

@@ -113,7 +113,7 @@ int for_each_problem(Session& session, std::span<const Workload> problems, const
       if (error.code() == ErrorCode::context_lost) throw;
       if (error.code() == ErrorCode::interrupted) break;
       row["failure"] = error.what();
-      print_error("hotgemm: {}: {}\n", label(problem), error.what());
+      print_err("hotgemm: {}: {}\n", label(problem), error.what());
       const bool is_told = code != kGood && code != kSomeFailed;
       if (!is_told) code = exit_code_of(error.code()) == kUsage ? kSomeFailed : exit_code_of(error.code());
     }

@@ -111,11 +111,11 @@ void print(Session& session, const LadderCommand& command, const LadderReport& r
   command::to_json(report, session.output);
   session.print(command.csv ? to_csv(report) : to_text(report));
   for (const LadderTable& table : report.tables) {
-    if (table.rows.empty()) print_error("hotgemm: no selected rung computes {}\n", label(table.problem));
+    if (table.rows.empty()) print_err("hotgemm: no selected rung computes {}\n", label(table.problem));
     for (const LadderRow& row : table.rows) {
       const bool is_fault =
           row.outcome != LadderOutcome::sound && (row.outcome != LadderOutcome::refused || row.entry.is_named);
-      if (is_fault) print_error("hotgemm: {} on {}: {}\n", row.entry.label, label(table.problem), row.reason);
+      if (is_fault) print_err("hotgemm: {} on {}: {}\n", row.entry.label, label(table.problem), row.reason);
     }
   }
 }

@@ -52,7 +52,7 @@ void add_commands(CLI::App& app, Session& session) {
 }
 
 int report_error(Session& session, std::string_view code, const std::string& message, int exit_code) {
-  print_error("hotgemm: {}\n", message);
+  print_err("hotgemm: {}\n", message);
   if (session.json) session.output["error"] = Json{{"code", code}, {"message", message}};
   return exit_code;
 }
@@ -90,7 +90,7 @@ int finish(const Session& session, int exit_code) {
   // Replace text that is not UTF-8, such as a file name, instead of throwing.
   if (session.json) write_out(with_schema(session).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
-  print_error("hotgemm: cannot write to stdout\n");
+  print_err("hotgemm: cannot write to stdout\n");
   return exit_code == kGood ? kEnvironment : exit_code;
 }
 
@@ -128,7 +128,7 @@ int main(int argc, char** argv) {
   try {
     return hotgemm::command::parse_and_run(argc, argv);
   } catch (const std::exception& error) {
-    hotgemm::command::print_error("hotgemm: {}\n", error.what());
+    hotgemm::command::print_err("hotgemm: {}\n", error.what());
     return hotgemm::command::kSomeFailed;
   }
 }

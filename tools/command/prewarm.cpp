@@ -88,8 +88,8 @@ void print_entries(const Session& session, const PrewarmReport& report) {
 void print_failures(const PrewarmReport& report) {
   for (const PrewarmEntry& e : report.entries) {
     if (e.failure.empty() || (report.interrupted && e.failure == kInterruptedBuild)) continue;
-    print_error("hotgemm: {}{}{} on {}: {}\n", e.config, e.config.empty() ? "" : " for ", label(e.problem), e.arch,
-                e.failure);
+    print_err("hotgemm: {}{}{} on {}: {}\n", e.config, e.config.empty() ? "" : " for ", label(e.problem), e.arch,
+              e.failure);
   }
 }
 
@@ -117,13 +117,13 @@ int exit_code_of_build(const Session& session, const PrewarmCommand& command, co
   }
   if (not_stored(report) > 0) {
     const std::string& reason = report.store_failure;
-    print_error("hotgemm: {} kernels were not stored: {}\n", not_stored(report),
-                reason.empty() ? "something has removed them" : reason);
+    print_err("hotgemm: {} kernels were not stored: {}\n", not_stored(report),
+              reason.empty() ? "something has removed them" : reason);
     return kEnvironment;
   }
   if (report.failed > 0) return kSomeFailed;
   if (command.fail_on_miss && report.compiled > 0) {
-    print_error("hotgemm: {} kernels were not in the cache, and were compiled\n", report.compiled);
+    print_err("hotgemm: {} kernels were not in the cache, and were compiled\n", report.compiled);
     return kEnvironment;
   }
   return kGood;

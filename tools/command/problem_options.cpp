@@ -162,8 +162,8 @@ class ShapeSets {
                                    [&](const Shape& s) { return s.workload.epilogue.function == one.function(); });
       });
       if (is_used || sets_.empty()) continue;
-      print_error("hotgemm: no problem of --shape and --shapes names the function of {}: epilogue=function:{}\n",
-                  one.name(), to_string(one.function()));
+      print_err("hotgemm: no problem of --shape and --shapes names the function of {}: epilogue=function:{}\n",
+                one.name(), to_string(one.function()));
     }
   }
   /// A problem in two sets is there twice.

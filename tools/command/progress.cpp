@@ -62,7 +62,7 @@ Progress::Progress(std::string what, bool quiet)
 Progress::~Progress() { clear(); }
 
 void Progress::clear() {
-  if (has_bar_) print_error("\r\x1b[K");
+  if (has_bar_) print_err("\r\x1b[K");
   has_bar_ = false;
   std::fflush(stderr);
 }
@@ -73,7 +73,7 @@ void Progress::update(std::size_t done, std::size_t total, std::string_view item
   const std::string state =
       fmt::format("{}/{}{}{}{}", done, total, time_left(done, total), is_working ? ", " : "", is_working ? item : "");
   if (!has_bars_) {
-    if (done == total || is_time_for_a_line()) print_error("{}: {}\n", what_, state);
+    if (done == total || is_time_for_a_line()) print_err("{}: {}\n", what_, state);
   } else if (terminal_columns(STDERR_FILENO) < kRoomForBar) {
     show(what_ + " " + state);
   } else {
@@ -93,13 +93,13 @@ void Progress::live(std::string_view text) {
   if (has_bars_) {
     show(text);
   } else if (is_time_for_a_line()) {
-    print_error("{}\n", text);
+    print_err("{}\n", text);
   }
 }
 
 void Progress::show(std::string_view text) {
   // A longer line would wrap, and a wrapped line cannot be erased.
-  print_error("\r\x1b[K{}", first_columns(text, terminal_columns(STDERR_FILENO) - 1));
+  print_err("\r\x1b[K{}", first_columns(text, terminal_columns(STDERR_FILENO) - 1));
   std::fflush(stderr);
   has_bar_ = true;
 }
@@ -114,7 +114,7 @@ bool Progress::is_time_for_a_line() {
 void Progress::line(std::string_view text) {
   if (quiet_) return;
   clear();
-  print_error("{}\n", text);
+  print_err("{}\n", text);
 }
 
 }  // namespace hotgemm::command

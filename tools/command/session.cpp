@@ -70,7 +70,7 @@ void Session::print(std::string_view line) const {
 }
 
 void Session::note(std::string_view line) const {
-  if (!quiet) print_error("{}\n", line);
+  if (!quiet) print_err("{}\n", line);
 }
 
 void check_values(const CLI::App& sub) {

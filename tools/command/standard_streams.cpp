@@ -15,6 +15,6 @@ void open_standard_streams() {
 }
 
 void write_out(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
-void write_error(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+void write_err(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
 
 }  // namespace hotgemm::command

@@ -158,7 +158,7 @@ class TuneLog {
   void lose(int gpu, const std::string& message) {
     session_.output["lost_gpus"].push_back({{"gpu", gpu}, {"message", message}});
     const std::string text = fmt::format("hotgemm: GPU {} is no longer used: {}", gpu, one_line(message));
-    if (session_.quiet) print_error("{}\n", text);  // print it even with --quiet: it is not progress
+    if (session_.quiet) print_err("{}\n", text);  // print it even with --quiet: it is not progress
     progress_.line(text);
   }
 
@@ -191,9 +191,9 @@ int exit_code_for(const TuningReport& report, const Losses& losses) {
 void print_losses(const Session& session, const TuneCommand& command, const TuningReport& report,
                   const Losses& losses) {
   if (losses.records.records > 0) {
-    print_error("hotgemm: {} not stored: {}\n", in_words(losses.records.records, "record"), losses.records.reason);
+    print_err("hotgemm: {} not stored: {}\n", in_words(losses.records.records, "record"), losses.records.reason);
   }
-  if (losses.of_trace) print_error("hotgemm: the trace {} is not complete\n", command.trace);
+  if (losses.of_trace) print_err("hotgemm: the trace {} is not complete\n", command.trace);
   if (report.end != RunEnd::cancelled) return;
   session.note(losses.records.records > 0 ? "hotgemm: interrupted"
                                           : "hotgemm: interrupted; the results above are recorded");
@@ -207,9 +207,9 @@ void print_report(const Session& session, const TuneCommand& command, const Tuni
   }
   session.print("\n" + run_summary(report));
   for (const ProblemResult& r : report.results) {
-    if (!r.failure.empty()) print_error("hotgemm: {}: {}\n", label(r.problem), r.failure);
+    if (!r.failure.empty()) print_err("hotgemm: {}: {}\n", label(r.problem), r.failure);
     if (!r.cublas_failure.empty()) {
-      print_error("hotgemm: {}: not compared with cuBLAS: {}\n", label(r.problem), one_line(r.cublas_failure));
+      print_err("hotgemm: {}: not compared with cuBLAS: {}\n", label(r.problem), one_line(r.cublas_failure));
     }
   }
 }
@@ -274,7 +274,9 @@ void add_budget_options(CLI::App& sub, TuneCommand& command) {
                  "time for the whole run, as in 90, 90s, 10m or 2h; after it no problem is started")
       ->type_name("TIME")
       ->transform(CLI::Validator(in_seconds, ""));
-  sub.add_option("--trials", command.trials, "number of candidates to time in the whole run")
+  sub.add_option("--trials", command.trials,
+                 "number of candidates to time in the whole run; a problem for which too few are left gets a "
+                 "provisional record")
       ->check(CLI::Range(1, TuningRunOptions{}.max_trials));
   sub.add_option("--rounds", command.tuning.rounds, "rounds of the final comparison")
       ->capture_default_str()
