@@ -187,7 +187,8 @@ void require_supported(const Problem& problem) {
 
 void require_no_c_with_gate(const Problem& p, bool reads_c) {
   if (!reads_c || !p.epilogue.is_gated()) return;
-  throw Error(ErrorCode::not_supported, "C (beta) with a gated epilogue is not supported yet: " + to_string(p));
+  throw Error(ErrorCode::not_supported,
+              "C with a gated epilogue (beta is not 0) is not supported yet: " + to_string(p));
 }
 
 void require_supported(const Workload& workload) {
