@@ -100,8 +100,8 @@ bool build_candidates(std::span<Candidate> candidates, const Workload& problem, 
 /// Rejects the candidates whose kernels are in the engine's rejections for `where`.
 void reject_remembered(std::span<Candidate> candidates, const Environment& where, const Engine& engine);
 
-/// Groups built candidates that have the same machine code and launch shape. In each group only the one
-/// whose name comes first in the alphabet stays alive; the others get its name as `same_as`.
+/// Groups built candidates that have the same machine code and launch shape. In each group the one whose
+/// name comes first in the alphabet stays alive; the others get its name as `same_as`.
 void merge_twins(std::span<Candidate> candidates, const Workload& problem);
 
 }  // namespace hotgemm

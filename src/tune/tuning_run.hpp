@@ -55,8 +55,7 @@ struct ProblemResult {
   int measured = 0;  ///< candidates that were timed
   double compile_s = 0;
   double measure_s = 0;
-  bool is_cut_short =
-      false;  ///< partial because the run ended, or had too few trials left; not by the problem's own budget
+  bool is_cut_short = false;  ///< partial because the run ended, or had too few trials left
   std::vector<Rejection> rejections;
   std::string cublas_failure;                    ///< why the record has no comparison with cuBLAS, if one was asked for
   std::string failure;                           ///< empty if it did not fail
