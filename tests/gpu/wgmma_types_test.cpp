@@ -4,10 +4,10 @@
 #include "gpu/gpu_fixture.hpp"
 #include "gpu/wgmma_kernel.hpp"
 
-#include <cmath>
+#include <algorithm>
 #include <cstdio>
-#include <iterator>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace hotgemm {
@@ -30,9 +30,13 @@ constexpr WgmmaConfig kLoadedConfigs[] = {
     {.block_m = 128, .block_n = 192, .stages = 4, .cluster_m = 2},
     {.block_m = 256, .block_n = 96,  .stages = 3},
     {.block_m = 128, .block_n = 96,  .ping_pong = true, .stages = 4},
+    {.block_m = 128, .block_n = 64,  .stages = 4},
+    {.block_m = 64,  .block_n = 48,  .consumers = 1, .stages = 6},
     {.block_m = 64,  .block_n = 32,  .block_k = 128, .consumers = 1, .stages = 3, .cluster_n = 2},
     {.block_m = 64,  .block_n = 64,  .consumers = 1, .stages = 4, .split_k = true},
+    {.block_m = 48,  .block_n = 64,  .consumers = 1, .stages = 4, .transposed = true},
     {.block_m = 16,  .block_n = 64,  .block_k = 128, .consumers = 1, .stages = 4, .transposed = true},
+    {.block_m = 64,  .block_n = 128, .split_n = true, .stages = 4, .transposed = true},
     {.block_m = 80,  .block_n = 256, .split_n = true, .stages = 4, .transposed = true},
     {.block_m = 192, .block_n = 128, .split_n = true, .stages = 3, .cluster_n = 2, .transposed = true},
     {.block_m = 96,  .block_n = 128, .ping_pong = true, .stages = 4, .transposed = true},
@@ -40,16 +44,58 @@ constexpr WgmmaConfig kLoadedConfigs[] = {
 };
 // clang-format on
 
-/// The config with as many bytes of a k-tile, and with precise or fast sums.
-std::vector<WgmmaConfig> configs_for(const GemmTraits& traits) {
-  const bool loads = size_bytes(traits.element) != 2 && !(traits.a_is_k_major() && traits.b_is_k_major());
-  std::vector<WgmmaConfig> configs;
-  for (WgmmaConfig config : loads ? std::span<const WgmmaConfig>(kLoadedConfigs) : kMixedConfigs) {
-    config = typed(config, traits);
-    if (is_legal(config, traits, *find_arch_limits(90))) configs.push_back(config);
+constexpr GemmTraits traits_of(const KernelTypes& types, Op op_a, Op op_b, bool reads_c, bool fast_sums, int d_bytes) {
+  return {.element = types.element,
+          .accumulator = types.accumulator,
+          .element_b = types.element_b,
+          .element_d = types.element_d,
+          .op_a = op_a,
+          .op_b = op_b,
+          .reads_c = reads_c,
+          .vec_a = 16 / size_bytes(types.element),
+          .vec_b = 16 / size_bytes(types.element_b),
+          .vec_d = d_bytes / size_bytes(types.element_d),
+          .fast_sums = fast_sums};
+}
+
+constexpr bool lanes_load_rows(const GemmTraits& t) {
+  return size_bytes(t.element) != 2 && !(t.a_is_k_major() && t.b_is_k_major());
+}
+constexpr std::span<const WgmmaConfig> candidates(const GemmTraits& t) {
+  if (lanes_load_rows(t)) return kLoadedConfigs;
+  return kMixedConfigs;
+}
+/// True if the candidate `config`, with the k-tile and the sums of the traits' types, is legal for them. Not legal are
+/// the largest with C and promotion, large ones that read C of integers, and with sums in s32 one-tile blocks and a
+/// divided k.
+constexpr bool is_tried(const WgmmaConfig& config, const GemmTraits& t) {
+  return is_legal(typed(config, t), t, *find_arch_limits(90));
+}
+
+/// True if each mixture of types has some configs, whatever the test picks: at least three if lanes load rows, else
+/// five.
+constexpr bool every_mixture_has_configs() {
+  for (const KernelTypes& types : kWgmmaTypes) {
+    for (const auto& [op_a, op_b] : {std::pair(Op::n, Op::t), std::pair(Op::n, Op::n), std::pair(Op::t, Op::t)}) {
+      for (int choice = 0; choice < 4; ++choice) {
+        const bool reads_c = choice % 2 == 1, fast_sums = choice / 2 == 1;
+        if (fast_sums && !is_fp8(types.element)) continue;
+        for (const int d_bytes : {16, 4}) {
+          const GemmTraits t = traits_of(types, op_a, op_b, reads_c, fast_sums, d_bytes);
+          const auto legal = std::ranges::count_if(candidates(t), [&](const WgmmaConfig& c) { return is_tried(c, t); });
+          if (legal < (lanes_load_rows(t) ? 3 : 5)) return false;
+        }
+      }
+    }
   }
-  // Not legal are the largest with C and promotion, and with sums in s32 one-tile blocks and a divided k.
-  EXPECT_GE(configs.size(), loads ? 3U : 5U) << to_string(traits);
+  return true;
+}
+static_assert(every_mixture_has_configs());
+
+std::vector<WgmmaConfig> configs_for(const GemmTraits& traits) {
+  std::vector<WgmmaConfig> configs;
+  for (const WgmmaConfig& config : candidates(traits))
+    if (is_tried(config, traits)) configs.push_back(typed(config, traits));
   return configs;
 }
 
@@ -79,17 +125,7 @@ class WgmmaTypesOnGpu : public GpuTest {
   /// All configs on ragged shapes, with rows of D at 16, 8 and 4 bytes.
   void expect_right(const KernelTypes& types, Op op_a, Op op_b, bool reads_c, bool fast_sums, int d_bytes) {
     constexpr std::int64_t kShapes[][3] = {{1, 8, 16}, {64, 64, 128}, {129, 257, 80}, {300, 500, 400}, {65, 72, 1040}};
-    const GemmTraits traits{.element = types.element,
-                            .accumulator = types.accumulator,
-                            .element_b = types.element_b,
-                            .element_d = types.element_d,
-                            .op_a = op_a,
-                            .op_b = op_b,
-                            .reads_c = reads_c,
-                            .vec_a = 16 / size_bytes(types.element),
-                            .vec_b = 16 / size_bytes(types.element_b),
-                            .vec_d = d_bytes / size_bytes(types.element_d),
-                            .fast_sums = fast_sums};
+    const GemmTraits traits = traits_of(types, op_a, op_b, reads_c, fast_sums, d_bytes);
     double worst = 0;
     for (const WgmmaKernel& kernel : build_wgmma_kernels(driver(), configs_for(traits), traits,
                                                          [](const std::string& text) { ADD_FAILURE() << text; })) {
