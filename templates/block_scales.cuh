@@ -47,6 +47,7 @@ class BlockScales {
   HOTGEMM_DEVICE i64 column_bytes() const { return ld_b_ * static_cast<i64>(sizeof(float)); }
   HOTGEMM_DEVICE int last_row() const { return last_row_; }
   HOTGEMM_DEVICE int last_columns() const { return last_columns_; }
+  HOTGEMM_DEVICE int last_block() const { return last_block_; }
 
  private:
   static HOTGEMM_DEVICE u64 address(u64 numbers, i64 index) {

@@ -16,7 +16,7 @@ template <GemmTraits kTraits, WgmmaConfig kConfig, class Products, class Promoti
 class PromotedSums {
   using Cursor = StageCursor<kConfig.stages>;
   static constexpr int kInstructions = kConfig.instructions();
-  static constexpr int kIntervals = kConfig.block_k / kPromotedK;  // of a k-tile
+  static constexpr int kIntervals = kConfig.intervals();
 
  public:
   /// The sums begin with 0. `shared` is the shared memory of the block.
@@ -50,7 +50,7 @@ class PromotedSums {
 #pragma unroll
         for (int i = 0; i < kInstructions; ++i) {
           products_.multiply_part(part, i, interval, cursor.stage);
-          promotion_.prepare(i, scales_.slot(cursor.stage));
+          promotion_.prepare(i, scales_.factors(cursor.stage, interval));
           ptx::wgmma_wait_group<0>();
           promote(part, i);
         }
@@ -74,16 +74,18 @@ class PromotedSums {
     };
     const auto step = [&](Accumulator& part, Accumulator& next, int next_interval) {
       const Cursor place = cursor;
-      if (next_interval == 0) cursor.advance();
+      const bool ends_k_tile = next_interval == 0;
+      if (ends_k_tile) cursor.advance();
       begin(next, next_interval);
-      promotion_.prepare(0, scales_.slot(place.stage));
+      promotion_.prepare(0, scales_.factors(place.stage, ends_k_tile ? kIntervals - 1 : next_interval - 1));
       ptx::wgmma_wait_group<1>();
       promote(part, 0);
+      if (!ends_k_tile) return;
       products_.meet();
-      if (next_interval == 0) give_back(place, tile++);
+      give_back(place, tile++);
     };
     const auto finish = [&](Accumulator& part) {
-      promotion_.prepare(0, scales_.slot(cursor.stage));
+      promotion_.prepare(0, scales_.factors(cursor.stage, kIntervals - 1));
       ptx::wgmma_wait_group<0>();
       promote(part, 0);
       products_.meet();

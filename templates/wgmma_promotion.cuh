@@ -15,7 +15,7 @@ struct PlainPromotion {
   template <class Item>
   HOTGEMM_DEVICE PlainPromotion(const Item& /*item*/, int /*consumer*/, int /*thread*/) {}
 
-  HOTGEMM_DEVICE void prepare(int /*i*/, u32 /*slot*/) const {}
+  HOTGEMM_DEVICE void prepare(int /*i*/, u32 /*factors*/) const {}
 
   /// Adds `part`, which the instruction has computed.
   template <class Accumulator>
@@ -26,19 +26,19 @@ struct PlainPromotion {
   }
 };
 
-/// The blocks of columns of B whose scales a tile needs: kBlocks in each of its halves.
+/// The blocks of columns of B whose scales a tile needs: kBlocks in each of its halves, in each block of k.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 struct TileScales {
   static constexpr int kHalves = WgmmaConfig::halves(kTraits);
   static constexpr int kBlocks = kConfig.touched_scales(kTraits, kConfig.block_n / kHalves);
 
-  /// The place in a slot of the factor for a row of the tile and a block of columns of a half.
+  /// The place among the factors for a block of k of that for a row of the tile and a block of columns of a half.
   static HOTGEMM_DEVICE u32 place(int half, int block, int row) {
     return static_cast<u32>(((half * kBlocks + block) * kConfig.block_m + row)) * sizeof(float);
   }
 };
 
-/// Multiplies the sums of a k-tile by the factors of its blocks, which a producer brings (ScaleRing). A lane has kRows
+/// Multiplies the sums of a block of k by its factors, which a producer brings (ScaleRing). A lane has kRows
 /// rows in each instruction of a part, and kBlocks blocks of columns in each half of it. Of a transposed config, the 64
 /// rows of an instruction are columns of D, which lie in one block, and all instructions have the same rows of D.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
@@ -54,19 +54,19 @@ class ScaledPromotion {
   HOTGEMM_DEVICE ScaledPromotion(const Item& item, int consumer, int thread)
       : first_block_(item.n / Tile::kHalves / kScaleBlock),
         col_((item.n + kConfig.first_col(consumer)) / Tile::kHalves) {
-    static_assert(kConfig.block_k == kScaleBlock);
+    static_assert(kPromotedK == kScaleBlock);
     const Element2d first = accumulator_element(thread % kWarpSize, 0);
     row_ = kConfig.first_row(consumer) + (kTransposed ? first.col : thread / kWarpSize * 16 + first.row);
   }
 
-  /// Takes the factors for instruction `i` of a k-tile from a slot of shared memory.
-  HOTGEMM_DEVICE void prepare(int i, u32 slot) {
+  /// Takes the factors for instruction `i` from shared memory.
+  HOTGEMM_DEVICE void prepare(int i, u32 factors) {
 #pragma unroll
     for (int half = 0; half < Tile::kHalves; ++half) {
 #pragma unroll
       for (int block = 0; block < kBlocks; ++block) {
 #pragma unroll
-        for (int row = 0; row < kRows; ++row) factors_[half][block][row] = factor(slot, i, half, block, row);
+        for (int row = 0; row < kRows; ++row) factors_[half][block][row] = factor(factors, i, half, block, row);
       }
     }
   }
@@ -98,9 +98,9 @@ class ScaledPromotion {
     return (col_ + (kTransposed ? i * kWgmmaM : 0)) / kScaleBlock + block;
   }
 
-  HOTGEMM_DEVICE float factor(u32 slot, int i, int half, int block, int row) const {
+  HOTGEMM_DEVICE float factor(u32 factors, int i, int half, int block, int row) const {
     const int in_tile = min_of(columns_of(i, block) - first_block_, Tile::kBlocks - 1);
-    return ptx::ld_shared_f32(slot + Tile::place(half, in_tile, row_of(i, row)));
+    return ptx::ld_shared_f32(factors + Tile::place(half, in_tile, row_of(i, row)));
   }
 
   int first_block_;  // of columns of a half of the tile

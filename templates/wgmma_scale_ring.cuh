@@ -25,9 +25,9 @@ HOTGEMM_DEVICE BlockScales block_scales_of(const WgmmaArgs& args, const Item& it
   return {with_scales_of<kTraits>(all, extras, product_of(item)), extras, gemm};
 }
 
-/// Brings the factors of a tile's rows to the slots of shared memory: for each of its blocks of columns those of all
-/// rows. A lane has every kLanes-th row. The scales of kAhead k-tiles are on their way at once: a small tile is
-/// multiplied in less time than a load takes. Rows and columns beyond the edges have factors of 0.
+/// Brings the factors of a tile's rows to the slots of shared memory: for each block of k and of columns those of all
+/// rows. A lane has every kLanes-th row. The scales of kAhead blocks of k are on their way at once: a small tile is
+/// multiplied in less time than a load takes. Rows, columns and blocks beyond the edges have factors of 0.
 template <GemmTraits kTraits, WgmmaConfig kConfig>
 class ScaleWriter {
   using Tile = TileScales<kTraits, kConfig>;
@@ -38,21 +38,21 @@ class ScaleWriter {
     float of_rows[kRows];
     float of_columns[Tile::kHalves][Tile::kBlocks];
   };
-  static constexpr int kRegisters = kRows + Tile::kHalves * Tile::kBlocks;  // of the scales of a k-tile
-  static constexpr int kOthers = 32;  // addresses, and what the compiler computes ahead
-  static constexpr int kMost = 6;     // a load takes no longer than six k-tiles of the smallest tile
+  static constexpr int kIntervals = kConfig.intervals();
 
  public:
-  static constexpr int kAhead = clamp((kConfig.producer_registers(kTraits) - kOthers) / kRegisters, 1, kMost);
+  static constexpr int kAhead = kConfig.scales_ahead(kTraits);
 
-  /// Begins to load the scales of the item's first k-tiles.
+  /// Begins to load the scales of the item's first blocks of k.
   template <class Item>
   HOTGEMM_DEVICE ScaleWriter(const WgmmaArgs& args, const Item& item, int lane) : lane_(lane), blocks_(item.k_tiles) {
     const BlockScales scales = block_scales_of<kTraits>(args, item);
     const int row = item.m + lane, columns = item.n / Tile::kHalves / kScaleBlock;
-    rows_ = scales.address_of_row(row, item.first_k_tile);
+    const int first_block = item.first_k_tile * kIntervals;
+    if constexpr (kIntervals > 1) blocks_ = min_of(blocks_ * kIntervals, scales.last_block() + 1 - first_block);
+    rows_ = scales.address_of_row(row, first_block);
     rows_below_ = scales.last_row() - row;
-    columns_ = scales.address_of_columns(columns, item.first_k_tile);
+    columns_ = scales.address_of_columns(columns, first_block);
     columns_behind_ = scales.last_columns() - columns;
     block_bytes_ = scales.row_block_bytes();
     column_bytes_ = scales.column_bytes();
@@ -61,7 +61,7 @@ class ScaleWriter {
     for (int i = 0; i < kAhead; ++i) load(i);
   }
 
-  /// Stores the factors of the next k-tile, whose scales are in scales_[i].
+  /// Stores the factors of the next block of k, whose scales are in scales_[i], at `slot`.
   HOTGEMM_DEVICE void store(int i, u32 slot) const {
     const Scales& scales = scales_[i];
 #pragma unroll
@@ -78,7 +78,7 @@ class ScaleWriter {
     }
   }
 
-  /// Begins to load the scales of the next k-tile into scales_[i], if the item has one more.
+  /// Begins to load the scales of the next block of k into scales_[i], if the item has one more.
   HOTGEMM_DEVICE void load(int i) {
     Scales& scales = scales_[i];
     const bool is_there = --blocks_ >= 0;
@@ -103,7 +103,7 @@ class ScaleWriter {
     return ptx::float_of(ptx::ld_global_b32_if(address, is_there));
   }
 
-  int lane_, blocks_;   // that are not loaded yet
+  int lane_, blocks_;   // of k that are not loaded yet
   u64 rows_, columns_;  // of the next block of k: the lane's first row, and the tile's first block of columns
   int rows_below_;      // that the product has below the lane's first row
   int columns_behind_;  // blocks of columns behind the tile's first
@@ -136,25 +136,33 @@ class ScaleRing {
         if (item.k_tiles == 0) return;
         using Writer = ScaleWriter<kTraits, kConfig>;
         Writer writer(args, item, thread);
-        for (int first = 0; first < item.k_tiles; first += Writer::kAhead) {
+        for (int first = 0; first < item.k_tiles; first += Writer::kAhead / kIntervals) {
 #pragma unroll
-          for (int i = 0; i < Writer::kAhead; ++i, cursor.advance()) {
-            if (first + i >= item.k_tiles) break;
+          for (int i = 0; i < Writer::kAhead; i += kIntervals, cursor.advance()) {
+            if (first + i / kIntervals >= item.k_tiles) break;
             await_empty(cursor);
-            writer.store(i, slot(cursor.stage));
+#pragma unroll
+            for (int interval = 0; interval < kIntervals; ++interval)
+              writer.store(i + interval, factors(cursor.stage, interval));
             ptx::bar_warp_sync(~0u);  // all lanes have stored
             if (thread % kWarpSize == 0) arrive(cursor.stage);
-            writer.load(i);
+#pragma unroll
+            for (int interval = 0; interval < kIntervals; ++interval) writer.load(i + interval);
           }
         }
       });
     }
   }
 
-  /// The address of the factors of a stage.
-  HOTGEMM_DEVICE u32 slot(u32 stage) const { return slots_ + stage * kConfig.scale_slot_bytes(kTraits); }
+  /// The address of the factors of a stage for an interval of its k-tile.
+  HOTGEMM_DEVICE u32 factors(u32 stage, int interval) const {
+    return slots_ + stage * kSlotBytes + interval * (kSlotBytes / kIntervals);
+  }
 
  private:
+  static constexpr int kIntervals = kConfig.intervals();
+  static constexpr u32 kSlotBytes = kConfig.scale_slot_bytes(kTraits);
+
   u32 slots_;
 };
 

@@ -285,14 +285,12 @@ std::optional<KernelConfig> with_second_buffer(const KernelConfig& config, const
   return std::nullopt;
 }
 
-KernelConfig with_one_interval(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
+KernelConfig with_room_for_scales(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch) {
   const auto* wgmma = std::get_if<WgmmaConfig>(&config);
-  if (wgmma == nullptr || !wgmma->has_one_interval(traits) || wgmma->block_k <= kPromotedK) return config;
-  WgmmaConfig shorter = *wgmma;
-  shorter.block_k = kPromotedK;
-  shorter.stages *= wgmma->block_k / kPromotedK;
-  while (shorter.stages > wgmma->stages && !is_legal(shorter, traits, arch)) --shorter.stages;
-  return shorter;
+  if (wgmma == nullptr || !traits.epilogue.has_block_scales()) return config;
+  WgmmaConfig lean = *wgmma;
+  while (lean.stages > 2 && !is_legal(lean, traits, arch)) --lean.stages;
+  return is_legal(lean, traits, arch) ? lean : config;
 }
 
 namespace {

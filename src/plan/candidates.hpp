@@ -36,9 +36,8 @@ std::vector<KernelConfig> variants(const KernelConfig& config, const Workload& p
 /// already, or two do not fit.
 std::optional<KernelConfig> with_second_buffer(const KernelConfig& config, const GemmTraits& traits);
 
-/// `config` from the record of another product, with shorter k-tiles where `traits` need those: a k-tile with scales of
-/// blocks is one interval of promotion. The shorter ones have as many more stages as fit.
-KernelConfig with_one_interval(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch);
+/// `config` from the record of another product, with as many of its stages as fit beside their scales of blocks.
+KernelConfig with_room_for_scales(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch);
 
 /// A programmatic launch saves a few microseconds, so it is tried for kernels below this time only.
 inline constexpr double kProgrammaticBelowUs = 60;

@@ -183,7 +183,7 @@ std::vector<Choice> from_neighbours(const Workload& like, const Asked& asked, do
   for (const Neighbour& neighbour : neighbours(like, farthest_for(problem, device), database, query)) {
     const TuningRecord& record = neighbour.found.record;
     const KernelConfig config =
-        with_one_interval(record.config, traits_of(problem, record.launch), arch_limits(device.arch));
+        with_room_for_scales(record.config, traits_of(problem, record.launch), arch_limits(device.arch));
     if (std::ranges::any_of(choices, [&](const Choice& c) { return c.config == config; })) continue;
     if (problem.groups != 0 && !suits_groups(config, problem, device)) continue;
     if (!pays_for_cluster(config, problem)) continue;
@@ -318,7 +318,7 @@ std::vector<Choice> from_own_record(const Workload& like, const Asked& asked, co
   if (!found) return {};
   const TuningRecord& record = found->record;
   const GemmTraits traits = traits_of(asked.problem, record.launch);
-  std::vector<Choice> choices{{.config = with_one_interval(record.config, traits, arch_limits(records.device.arch)),
+  std::vector<Choice> choices{{.config = with_room_for_scales(record.config, traits, arch_limits(records.device.arch)),
                                .launch = record.launch,
                                .origin = Origin::tuned,
                                .cublas_ratio = record.objective == Objective::speed ? record.cublas.default_ratio : 0}};

@@ -155,13 +155,13 @@ double promotion_cycles(const WgmmaConfig& c, const GemmTraits& t, const Waves& 
   constexpr double kOfScale = 0.46, kOfChoice = 0.2;  // clocks of the SM for an addition by each thread of a consumer
   const double additions = static_cast<double>(c.consumer_m()) * c.consumer_n() / kWarpgroupThreads;
   const double others = std::min(c.readers(), 2) * waves.concurrent;
-  const double intervals = static_cast<double>(c.block_k) / kPromotedK;
+  const double intervals = c.intervals();
   const double wait = c.adds_late(t) ? kWaitLate : kWait;
   const double plain = (intervals * (additions + wait) + (c.loads_rows(t) ? kLoadRows * c.instructions() : 0)) / others;
   if (!t.epilogue.has_block_scales()) return plain;
   const int columns = c.transposed ? 1 : c.scale_columns(t);
   const double of_addition = kOfScale + kOfChoice * (columns - 1);
-  return plain + kTakeScales / others + of_addition * additions * c.readers();
+  return plain + intervals * (kTakeScales / others + of_addition * additions * c.readers());
 }
 
 /// Cycles that an SM needs for a k-tile of one of its tiles while its other tiles run beside it.

@@ -166,11 +166,12 @@ struct WgmmaConfig {
   }
 
   // A producer has warps beside the one that copies. They bring the scales of blocks for a k-tile to the slot of its
-  // stage: for each row of the tile and each block of columns a factor. One-tile blocks have no producer, and take no
-  // scales.
+  // stage: in each block of k, for each row of the tile and each block of columns a factor. One-tile blocks have no
+  // producer, and take no scales.
   static constexpr int kScaleWarps = 2;
   constexpr int scale_slot_bytes(const GemmTraits& t) const {
-    return t.epilogue.has_block_scales() ? block_m * halves(t) * touched_scales(t, block_n / halves(t)) * 4 : 0;
+    if (!t.epilogue.has_block_scales()) return 0;
+    return intervals() * block_m * halves(t) * touched_scales(t, block_n / halves(t)) * 4;
   }
 
   // Shared memory: stages, buffers of D, slots of scales, barriers.
@@ -223,11 +224,10 @@ struct WgmmaConfig {
     if ((split_k && registers > 128) || (transposed && t.reads_c && registers > 160)) return false;
     return registers + (one_tile ? 64 : 32) <= consumer_registers();
   }
-  /// True if a k-tile has no more products than are promoted at once: its scales, or the rows that lanes load, are
-  /// those of one interval.
-  constexpr bool has_one_interval(const GemmTraits& t) const {
-    return promote && (t.epilogue.has_block_scales() || loads_rows(t));
-  }
+  /// With `promote`, the number of times that products of a k-tile are promoted.
+  constexpr int intervals() const { return block_k / kPromotedK; }
+  /// True if a k-tile may have one interval only: lanes have registers for the rows of one.
+  constexpr bool has_one_interval(const GemmTraits& t) const { return promote && loads_rows(t); }
   /// With `promote`, one part has registers besides the sums. Where there is another one, adds_late counts it.
   constexpr int accumulator_registers(const GemmTraits& t) const {
     const int instruction = kWgmmaM * instruction_n() / kWarpgroupThreads * size_bytes(t.accumulator) / kRegisterBytes;
@@ -261,6 +261,13 @@ struct WgmmaConfig {
     return moves_registers() ? kept + 2 * spare_registers(t) : consumer_registers(t);
   }
   constexpr int consumer_registers(const GemmTraits& t) const { return consumer_registers() - spare_registers(t); }
+  /// The blocks of k, those of whole k-tiles, whose scales a producer has registers for: they are on their way at once.
+  constexpr int scales_ahead(const GemmTraits& t) const {
+    constexpr int kOthers = 32;        // addresses, and what the compiler computes ahead
+    const int most = 6 * intervals();  // a load takes no longer than six k-tiles of the smallest tile
+    const int of_block = div_up(block_m, kScaleWarps * 32) + halves(t) * touched_scales(t, block_n / halves(t));
+    return clamp((producer_registers(t) - kOthers) / of_block, 1, most) / intervals() * intervals();
+  }
   constexpr int consumer_registers() const {
     if (moves_registers()) return consumers == 3 ? 160 : has_wide_parts() ? 240 : 232;
     return min_of(kMaxRegistersPerThread, kHopper.registers_per_sm / (threads() * blocks_per_sm) / 8 * 8);

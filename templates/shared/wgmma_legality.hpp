@@ -43,11 +43,12 @@ constexpr bool has_legal_operands(const WgmmaConfig& c, const GemmTraits& t) {
   if (c.split_k && c.moves_registers() && c.accumulator_registers(t) >= 128) return false;
   return c.can_load_rows(t.epilogue) && !t.pointers;
 }
-/// True if a producer brings the scales of blocks, and they cost few registers and instructions: those of two blocks
-/// beside each other, or of a transposed config one for each of few rows.
+/// True if a producer brings the scales of blocks, those of a whole k-tile at once, and they cost few registers and
+/// instructions: those of two blocks beside each other, or of a transposed config one for each of few rows.
 constexpr bool has_legal_scales(const WgmmaConfig& c, const GemmTraits& t) {
   if (!t.epilogue.has_block_scales()) return true;
-  return c.promote && !c.one_tile && (c.transposed ? c.instruction_n() <= 64 : c.scale_columns(t) <= 2);
+  if (!c.promote || c.one_tile || c.scales_ahead(t) < 1) return false;
+  return c.transposed ? c.instruction_n() <= 64 : c.scale_columns(t) <= 2;
 }
 /// The registers of the factors for an instruction, besides two that the bare product leaves unused.
 constexpr int scale_registers(const WgmmaConfig& c, const GemmTraits& t) {

@@ -85,6 +85,8 @@ constexpr WgmmaConfig kBeside{.block_m = 64, .block_n = 96, .block_k = 64, .cons
 constexpr WgmmaConfig kPromoted{.block_m = 128, .block_n = 32, .block_k = 128, .consumers = 1, .stages = 2, .promote = true};
 constexpr WgmmaConfig kPromotedLate{.block_m = 64, .block_n = 32, .block_k = 128, .consumers = 1, .stages = 2, .promote = true};
 constexpr WgmmaConfig kPromotedInTwo{.block_m = 64, .block_n = 32, .block_k = 256, .consumers = 2, .ping_pong = true, .stages = 3, .promote = true};
+constexpr WgmmaConfig kPromotedLateInTwo{.block_m = 64, .block_n = 32, .block_k = 256, .consumers = 1, .stages = 2, .promote = true};
+constexpr WgmmaConfig kPromotedSplitInTwo{.block_m = 64, .block_n = 32, .block_k = 256, .consumers = 1, .stages = 2, .split_k = true, .promote = true};
 constexpr WgmmaConfig kPromotedLateRows{.block_m = 24, .block_n = 64, .block_k = 128, .consumers = 1, .stages = 2, .transposed = true, .promote = true};
 constexpr WgmmaConfig kPromotedWide{.block_m = 64, .block_n = 192, .block_k = 128, .consumers = 1, .stages = 2, .promote = true};
 constexpr WgmmaConfig kPromotedPair{.block_m = 128, .block_n = 32, .block_k = 128, .consumers = 2, .stages = 2, .promote = true};
@@ -166,6 +168,9 @@ const GemmKernel kKernels[] = {
     kernel<kScaledHalves, kPromoted>(),
     kernel<kScaled, kPromotedThree>(),
     kernel<kScaled, kPromotedLate>(),
+    kernel<kScaled, kPromotedInTwo>(),
+    kernel<kScaled, kPromotedLateInTwo>(),
+    kernel<kScaled, kPromotedSplitInTwo>(),
     kernel<kScaled, kPromotedLateRows>(),
     kernel<kScaled, kPromotedTransposed>(),
     kernel<kGroups, kWidePart>(),

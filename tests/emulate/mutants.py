@@ -627,8 +627,8 @@ MUTANTS = {
     "wgmma_late_part_overwritten": (
         "wgmma_promoted_sums.cuh", "step(parts[0], parts[1], 1 % kIntervals);", "step(parts[0], parts[0], 1 % kIntervals);"),
     "wgmma_late_stage_given_back_in_flight": (
-        "wgmma_promoted_sums.cuh", "      ptx::wgmma_wait_group<1>();\n      promote(part, 0);\n      products_.meet();\n      if (next_interval == 0) give_back(place, tile++);\n",
-        "      if (next_interval == 0) give_back(place, tile++);\n      ptx::wgmma_wait_group<1>();\n      promote(part, 0);\n      products_.meet();\n"),
+        "wgmma_promoted_sums.cuh", "      ptx::wgmma_wait_group<1>();\n      promote(part, 0);\n      if (!ends_k_tile) return;\n      products_.meet();\n      give_back(place, tile++);\n",
+        "      if (ends_k_tile) give_back(place, tile++);\n      ptx::wgmma_wait_group<1>();\n      promote(part, 0);\n      products_.meet();\n"),
     "wgmma_late_stage_not_awaited": (
         "wgmma_promoted_sums.cuh", "      if (interval == 0) await_full(cursor);\n", ""),
     "wgmma_last_late_part_left_out": (
@@ -639,7 +639,7 @@ MUTANTS = {
     "wgmma_scales_of_columns_of_the_first_block_of_k": ("wgmma_scale_ring.cuh", "    columns_ += sizeof(float);\n", ""),
     "wgmma_scales_of_the_k_tile_that_is_loaded_first": (
         "wgmma_scale_ring.cuh", "const Scales& scales = scales_[i];", "const Scales& scales = scales_[0 * i];"),
-    "wgmma_scales_not_loaded_again": ("wgmma_scale_ring.cuh", "            writer.load(i);\n", ""),
+    "wgmma_scales_not_loaded_again": ("wgmma_scale_ring.cuh", "writer.load(i + interval);", ";"),
     "wgmma_scales_read_behind_the_last_block_of_k": (
         "wgmma_scale_ring.cuh", "const bool is_there = --blocks_ >= 0;", "const bool is_there = --blocks_ >= -1000;"),
     "wgmma_scales_of_columns_read_behind_the_last": (
@@ -649,14 +649,24 @@ MUTANTS = {
     "wgmma_slot_filled_by_the_first_lane": (
         "wgmma_scale_ring.cuh", "            ptx::bar_warp_sync(~0u);  // all lanes have stored\n", ""),
     "wgmma_stage_full_before_its_slot_is_filled": (
-        "wgmma_scale_ring.cuh", "            writer.store(i, slot(cursor.stage));\n            ptx::bar_warp_sync(~0u);  // all lanes have stored\n            if (thread % kWarpSize == 0) arrive(cursor.stage);\n",
-        "            if (thread % kWarpSize == 0) arrive(cursor.stage);\n            writer.store(i, slot(cursor.stage));\n            ptx::bar_warp_sync(~0u);\n"),
+        "wgmma_scale_ring.cuh", "              writer.store(i + interval, factors(cursor.stage, interval));\n            ptx::bar_warp_sync(~0u);  // all lanes have stored\n            if (thread % kWarpSize == 0) arrive(cursor.stage);\n",
+        "              if (thread % kWarpSize == 0 && interval == 0) arrive(cursor.stage);\n            for (int interval = 0; interval < kIntervals; ++interval) writer.store(i + interval, factors(cursor.stage, interval));\n            ptx::bar_warp_sync(~0u);\n"),
+    "wgmma_stage_full_before_its_second_factors_are_there": (
+        "wgmma_scale_ring.cuh", "            if (thread % kWarpSize == 0) arrive(cursor.stage);\n#pragma unroll\n",
+        "            if (thread % kWarpSize == 0) arrive(cursor.stage);\n            if (kIntervals == 2) writer.store(i + 1, factors(cursor.stage, 1));\n#pragma unroll\n"),
+    "wgmma_factors_of_one_interval": (
+        "wgmma_scale_ring.cuh", "interval * (kSlotBytes / kIntervals)", "0 * interval * (kSlotBytes / kIntervals)"),
+    "wgmma_factors_of_the_first_interval_for_the_last": (
+        "wgmma_promoted_sums.cuh", "ends_k_tile ? kIntervals - 1 : next_interval - 1", "ends_k_tile ? 0 : next_interval - 1"),
+    "wgmma_scales_of_split_k_counted_in_k_tiles": (
+        "wgmma_scale_ring.cuh", "item.first_k_tile * kIntervals", "item.first_k_tile"),
+    "wgmma_scales_read_in_the_second_half_of_the_last_k_tile": (
+        "wgmma_scale_ring.cuh", "scales.last_block() + 1 - first_block", "1000"),
     "wgmma_stage_full_without_its_slot": ("wgmma.cuh", " + Scales::kWriters);", ");"),
     "wgmma_slot_given_back_for_all_warps": (
         "wgmma.cuh", "kConfig.loads_rows(kTraits) || Scales::kExists;", "kConfig.loads_rows(kTraits);"),
     "wgmma_factors_of_the_next_stage": (
-        "wgmma_promoted_sums.cuh", "promotion_.prepare(0, scales_.slot(place.stage));",
-        "promotion_.prepare(0, scales_.slot(cursor.stage));"),
+        "wgmma_promoted_sums.cuh", "scales_.factors(place.stage, ends", "scales_.factors(cursor.stage, ends"),
     "wgmma_slot_given_back_by_the_first_lane": (
         "wgmma_products.cuh", "if constexpr (kTraits.epilogue.has_block_scales()) ptx::bar_warp_sync(~0u);", ""),
     "wgmma_scales_of_the_gate_for_both_halves": (

@@ -95,13 +95,13 @@ TEST_F(ScaledChoice, ARecordOfTheBareProductIsTheNearest) {
          Origin::nearest);
 }
 
-TEST_F(ScaledChoice, ARecordWithLongKTilesIsTakenWithShorterOnes) {
-  const std::string bare = "64 24576 1536 nt e4m3", pick = "wgmma_m64_n128_k256_c1_sn0_pp0_o0_s4_cm1_cn1_b1_pr1";
-  const std::string shorter = "wgmma_m64_n128_k128_c1_sn0_pp0_o0_s8_cm1_cn1_b1_pr1";
+TEST_F(ScaledChoice, ARecordLeavesRoomForScales) {
+  const std::string bare = "64 24576 1536 nt e4m3", pick = "wgmma_m32_n64_k256_c1_sn0_pp0_o0_s9_cm1_cn1_b1_t1_pr1";
+  const std::string lean = "wgmma_m32_n64_k256_c1_sn0_pp0_o0_s8_cm1_cn1_b1_t1_pr1";
   record(bare, pick);
   expect(bare, pick, Origin::tuned);
-  expect(bare + kScales, shorter, Origin::nearest);
-  expect(std::string("64 24576 1792 nt e4m3") + kScales, shorter, Origin::nearest);
+  expect(bare + kScales, lean, Origin::nearest);
+  expect(std::string("64 24576 1792 nt e4m3") + kScales, lean, Origin::nearest);
 }
 
 TEST_F(ScaledChoice, TheRecordOfBareGroupsComesBeforeThatOfOneLargeProduct) {

@@ -15,6 +15,9 @@ constexpr WgmmaConfig kTall{.block_m = 128, .block_n = 48, .block_k = 128, .cons
 constexpr WgmmaConfig kTransposed{.block_m = 24, .block_n = 128, .block_k = 128, .consumers = 1, .stages = 2, .transposed = true, .promote = true};
 constexpr WgmmaConfig kTransposedParts{.block_m = 24, .block_n = 128, .block_k = 128, .consumers = 2, .split_n = true, .stages = 2, .transposed = true, .promote = true};
 constexpr WgmmaConfig kTurns{.block_m = 64, .block_n = 32, .block_k = 128, .consumers = 2, .ping_pong = true, .stages = 3, .promote = true};
+constexpr WgmmaConfig kLongTurns{.block_m = 64, .block_n = 32, .block_k = 256, .consumers = 2, .ping_pong = true, .stages = 3, .promote = true};  // two blocks of k in a k-tile
+constexpr WgmmaConfig kLongRows{.block_m = 24, .block_n = 64, .block_k = 256, .consumers = 1, .stages = 2, .transposed = true, .promote = true};
+constexpr WgmmaConfig kLongSplit{.block_m = 64, .block_n = 48, .block_k = 256, .consumers = 1, .stages = 2, .split_k = true, .promote = true};
 constexpr WgmmaConfig kBesideEachOther{.block_m = 64, .block_n = 192, .block_k = 128, .consumers = 2, .split_n = true, .stages = 3, .cluster_m = 2, .promote = true};
 constexpr WgmmaConfig kPair{.block_m = 64, .block_n = 8, .block_k = 128, .consumers = 1, .stages = 2, .cluster_n = 2, .promote = true};
 constexpr WgmmaConfig kThree{.block_m = 192, .block_n = 16, .block_k = 128, .consumers = 3, .stages = 2, .promote = true};  // the scales of one k-tile on their way
@@ -47,6 +50,9 @@ const std::vector<GemmKernel>& block_scaled_kernels() {
       kernel<kOne, kTransposed, false, kChain>(),
       kernel<kBatch, kTransposedParts, false>(),
       kernel<kBatch, kTurns, true>(),
+      kernel<kGroups, kLongTurns, false>(),
+      kernel<kOne, kLongRows, true>(),
+      kernel<kOne, kLongSplit, false>(),
       kernel<kOne, kPair, false>(),
       kernel<kOne, kThree, false>(),
       kernel<kOne, kBesideEachOther, false, kHalfGates>(),  // parts that begin in other blocks
