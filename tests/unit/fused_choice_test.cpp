@@ -96,8 +96,8 @@ TEST_F(ScaledChoice, ARecordOfTheBareProductIsTheNearest) {
 }
 
 TEST_F(ScaledChoice, ARecordLeavesRoomForScales) {
-  const std::string bare = "64 24576 1536 nt e4m3", pick = "wgmma_m32_n64_k256_c1_sn0_pp0_o0_s9_cm1_cn1_b1_t1_pr1";
-  const std::string lean = "wgmma_m32_n64_k256_c1_sn0_pp0_o0_s8_cm1_cn1_b1_t1_pr1";
+  const std::string bare = "64 24576 1536 nt e4m3", pick = "wgmma_m64_n32_k256_c1_sn0_pp0_o0_s9_cm1_cn1_b1_pr1";
+  const std::string lean = "wgmma_m64_n32_k256_c1_sn0_pp0_o0_s8_cm1_cn1_b1_pr1";
   record(bare, pick);
   expect(bare, pick, Origin::tuned);
   expect(bare + kScales, lean, Origin::nearest);
