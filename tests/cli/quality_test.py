@@ -91,6 +91,26 @@ class QualityTest(unittest.TestCase):
         self.assertIn(row["ranked"][0]["config"], self.run_command(*self.words("--exhaustive")).stdout)
         self.assertEqual(self.run_json("db", "show")["records"], [])
 
+    def test_measurements_that_are_not_kept_are_told_of(self):
+        self.options.remove("-q")
+        self.assertNotIn("not kept", self.run_command(*self.words("--exhaustive")).stderr)
+        self.environment["HOTGEMM_CACHE"] = "off"
+        done = self.run_command(*self.words("--exhaustive"))
+        self.assertIn("measurements are not kept for a later run", done.stderr)
+        self.assertNotIn("traces:", done.stdout)
+
+    def test_an_interrupt_before_the_first_problem_ends_is_told_of(self):
+        self.options.remove("-q")
+        with subprocess.Popen([COMMAND, *self.words("--quality")], env=self.environment, cwd=self.path,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            while not self.traces():
+                self.assertIsNone(process.poll(), "ended before it measured")
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("interrupted; run the same command again", errors)
+
     def test_a_killed_run_is_gone_on_with(self):
         for delay in (0.6, 0.9, 1.2, 1.5):
             with subprocess.Popen([COMMAND, *self.words("--exhaustive")], env=self.environment, cwd=self.path,

@@ -57,11 +57,13 @@ int run_comparison(Session& session, std::span<const Workload> problems, const T
                                   .seed = run.tuning().seed,
                                   .scratch_bytes = run.tuning().scratch_bytes,
                                   .is_cancelled = [] { return is_interrupted(); }};
-  return for_each_problem(session, problems, [&](const Workload& problem, Json& row) {
+  const int code = for_each_problem(session, problems, [&](const Workload& problem, Json& row) {
     const Comparison comparison = compare_measures(run.engine(), run.measurer(), problem, options);
     fill_row(comparison, row);
     session.print(text(comparison, problem));
   });
+  if (code == kInterrupted) session.note("hotgemm: interrupted");
+  return code;
 }
 
 }  // namespace hotgemm::command

@@ -148,6 +148,7 @@ int run_quality(Session& session, std::span<const Workload> problems, const Tuni
   };
   const int code = for_each_problem(session, problems, visit);
   session.output["summary"] = summary.json();
+  if (code == kInterrupted) session.note(run.how_to_continue());
   if (table.empty()) return code;
   session.print(table.text());
   session.print("\n" + summary.text());
@@ -156,7 +157,6 @@ int run_quality(Session& session, std::span<const Workload> problems, const Tuni
       "sustained: each ran alone; the oracle is the fastest alone of the 20 best in rounds, 20 others by the power "
       "model, and the tuner's pick\n"
       "the model's N: the fastest of the model's first N configs, by the times in the trace with default rasters");
-  if (code == kInterrupted) session.note("hotgemm: interrupted; run the same command again to continue");
   return code;
 }
 
