@@ -58,6 +58,10 @@ endif()
 function(hotgemm_compile_options target)
   # Without fused multiply-adds the model predicts the same to the last bit on every machine, so that ties break alike.
   target_compile_options(${target} PRIVATE -ffp-contract=off)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    # The checks of menus and of lists of configs take more steps than Clang allows by default.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fconstexpr-steps=100000000>)
+  endif()
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wno-missing-field-initializers
                                            $<$<BOOL:${HOTGEMM_WERROR}>:-Werror;${hotgemm_not_errors}>)
   set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -39,7 +40,7 @@ class BlockPool {
     if (free_.empty()) add_chunk();
     T* block = free_.back();
     ASAN_UNPOISON_MEMORY_REGION(block, sizeof(T));
-    std::construct_at(block, std::forward<Args>(args)...);
+    ::new (static_cast<void*>(block)) T{std::forward<Args>(args)...};
     free_.pop_back();
     return block;
   }

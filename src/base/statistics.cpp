@@ -27,7 +27,7 @@ std::vector<double> ranks(std::span<const double> values) {
   const std::vector<double> sorted = sorted_samples(values);
   std::vector<double> result;
   for (const double value : values) {
-    const auto [first, last] = std::ranges::equal_range(sorted, value);
+    const auto [first, last] = std::equal_range(sorted.begin(), sorted.end(), value);
     const auto before = static_cast<double>(first - sorted.begin());
     const auto equal = static_cast<double>(last - first);
     result.push_back(before + (equal - 1) / 2);

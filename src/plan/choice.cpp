@@ -19,8 +19,8 @@
 #include <cstdio>
 #include <iterator>
 #include <limits>
-#include <ranges>
 #include <set>
+#include <span>
 #include <utility>
 
 namespace hotgemm {
@@ -111,7 +111,8 @@ std::vector<Prediction> refined(std::vector<Prediction> predictions, const Asked
   };
   for (int round = 0; round < kRounds; ++round) {
     std::vector<KernelConfig> best;
-    for (const Prediction& p : predictions | std::views::take(kBest)) best.push_back(p.config);
+    for (const Prediction& p : std::span(predictions).first(std::min(kBest, predictions.size())))
+      best.push_back(p.config);
     for (const KernelConfig& config : best) {
       for (KernelConfig& variant : variants(config, asked.problem, arch)) {
         if (is_known(variant)) continue;
@@ -374,7 +375,7 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
   const std::size_t recorded = choices.size();  // those that follow are distinct
   for (Choice& choice : from_predictions(estimated, problem, device)) {
     const auto is_same = [&](const Choice& c) { return c.config == choice.config; };
-    if (std::ranges::none_of(choices | std::views::take(recorded), is_same)) {
+    if (std::ranges::none_of(std::span(choices).first(recorded), is_same)) {
       choices.push_back(std::move(choice));
     }
   }
@@ -432,7 +433,8 @@ std::vector<Environment> known_environments(const std::string& arch, const Datab
   }
   ordered.emplace_back(kUnknownGpu, nominal.sm_count);
   std::vector<Environment> environments;
-  for (const auto& [driver, toolchain] : std::views::reverse(software)) {
+  for (auto newest = software.rbegin(); newest != software.rend(); ++newest) {
+    const auto& [driver, toolchain] = *newest;
     for (const auto& [gpu, sm_count] : ordered) environments.push_back({gpu, arch, sm_count, driver, toolchain});
   }
   return environments;

@@ -38,14 +38,14 @@ constexpr void for_each_tile(const WgmmaTiles& tiles, Visit&& visit) {
 
 /// False if a tile of the menu is illegal for every problem, which is a mistake in the menu.
 constexpr bool are_legal(const auto& lines) {
-  bool are = true;
-  for (const WgmmaTiles& tiles : lines) {
-    for_each_tile(tiles, [&](WgmmaConfig config) {
+  for (const WgmmaTiles& tiles : lines) {  // no lambda, which is no constant expression for Clang 14
+    for (int other = tiles.first; other <= tiles.last; other += tiles.step) {
+      WgmmaConfig config = tile_config(tiles, other);
       config.stages = 2;
-      are = are && is_legal(config, {.op_b = Op::t}, hopper());
-    });
+      if (!is_legal(config, {.op_b = Op::t}, hopper())) return false;
+    }
   }
-  return are;
+  return true;
 }
 static_assert(are_legal(kWgmmaTiles) && are_legal(kTransposedTiles) && are_legal(kWgmmaAnchors) &&
                   are_legal(kSplitTiles) && are_legal(kSplitAnchors) && are_legal(kSharingAnchors) &&

@@ -64,7 +64,7 @@ Baseline BaselineChooser::by_blocks(const RaceOptions& options, double load_s) {
   std::vector<std::size_t> few = finalists(options);
   if (few.size() > kBlockFinalists) {  // without the slowest, but with cuBLAS's default, the last of them if it ran
     const std::ptrdiff_t kept_last = few.back() == 0 ? 1 : 0;
-    few.erase(few.begin() + (kBlockFinalists - kept_last), few.end() - kept_last);
+    few.erase(few.begin() + static_cast<std::ptrdiff_t>(kBlockFinalists) - kept_last, few.end() - kept_last);
   }
   RaceOptions blocks = options;
   blocks.rounds = 1;

@@ -98,7 +98,8 @@ LadderEntry entry_of(const std::string& config_name) {
 }
 
 void put_cublas_last(std::vector<LadderEntry>& entries) {
-  std::ranges::stable_partition(entries, [](const LadderEntry& entry) { return entry.config.has_value(); });
+  std::stable_partition(entries.begin(), entries.end(),
+                        [](const LadderEntry& entry) { return entry.config.has_value(); });
 }
 
 std::vector<Group> groups_of(const LadderOptions& options) {

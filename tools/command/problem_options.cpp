@@ -2,6 +2,7 @@
 
 #include "base/text.hpp"
 #include "base/text_file.hpp"
+#include "command/standard_streams.hpp"
 #include "config/group_sizes.hpp"
 #include "config/m_range.hpp"
 #include "config/problem_text.hpp"
