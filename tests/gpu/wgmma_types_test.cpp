@@ -72,8 +72,10 @@ constexpr bool is_tried(const WgmmaConfig& config, const GemmTraits& t) {
   return is_legal(typed(config, t), t, *find_arch_limits(90));
 }
 
-/// True if each mixture of types has some configs, whatever the test picks: at least three if lanes load rows, else
-/// five.
+/// True if `legal` configs are enough to try: three if lanes load rows, else five.
+constexpr bool are_enough(std::ptrdiff_t legal, const GemmTraits& t) { return legal >= (lanes_load_rows(t) ? 3 : 5); }
+
+/// True if each mixture of types has enough configs in most of the ways in which the tests combine them.
 constexpr bool every_mixture_has_configs() {
   for (const KernelTypes& types : kWgmmaTypes) {
     for (const auto& [op_a, op_b] : {std::pair(Op::n, Op::t), std::pair(Op::n, Op::n), std::pair(Op::t, Op::t)}) {
@@ -83,7 +85,7 @@ constexpr bool every_mixture_has_configs() {
         for (const int d_bytes : {16, 4}) {
           const GemmTraits t = traits_of(types, op_a, op_b, reads_c, fast_sums, d_bytes);
           const auto legal = std::ranges::count_if(candidates(t), [&](const WgmmaConfig& c) { return is_tried(c, t); });
-          if (legal < (lanes_load_rows(t) ? 3 : 5)) return false;
+          if (!are_enough(legal, t)) return false;
         }
       }
     }
@@ -96,6 +98,7 @@ std::vector<WgmmaConfig> configs_for(const GemmTraits& traits) {
   std::vector<WgmmaConfig> configs;
   for (const WgmmaConfig& config : candidates(traits))
     if (is_tried(config, traits)) configs.push_back(typed(config, traits));
+  EXPECT_TRUE(are_enough(std::ssize(configs), traits)) << to_string(traits);
   return configs;
 }
 

@@ -17,6 +17,8 @@ constexpr WgmmaConfig kTransposedParts{.block_m = 24, .block_n = 128, .block_k =
 constexpr WgmmaConfig kTurns{.block_m = 64, .block_n = 32, .block_k = 128, .consumers = 2, .ping_pong = true, .stages = 3, .promote = true};
 constexpr WgmmaConfig kLongTurns{.block_m = 64, .block_n = 32, .block_k = 256, .consumers = 2, .ping_pong = true, .stages = 3, .promote = true};  // two blocks of k in a k-tile
 constexpr WgmmaConfig kLongRows{.block_m = 24, .block_n = 64, .block_k = 256, .consumers = 1, .stages = 2, .transposed = true, .promote = true};
+constexpr WgmmaConfig kLongParts{.block_m = 128, .block_n = 32, .block_k = 256, .consumers = 2, .stages = 2, .promote = true};
+constexpr WgmmaConfig kLongPair{.block_m = 64, .block_n = 64, .block_k = 256, .consumers = 1, .stages = 2, .cluster_m = 2, .promote = true};
 constexpr WgmmaConfig kLongSplit{.block_m = 64, .block_n = 48, .block_k = 256, .consumers = 1, .stages = 2, .split_k = true, .promote = true};
 constexpr WgmmaConfig kBesideEachOther{.block_m = 64, .block_n = 192, .block_k = 128, .consumers = 2, .split_n = true, .stages = 3, .cluster_m = 2, .promote = true};
 constexpr WgmmaConfig kPair{.block_m = 64, .block_n = 8, .block_k = 128, .consumers = 1, .stages = 2, .cluster_n = 2, .promote = true};
@@ -51,6 +53,8 @@ const std::vector<GemmKernel>& block_scaled_kernels() {
       kernel<kBatch, kTransposedParts, false>(),
       kernel<kBatch, kTurns, true>(),
       kernel<kGroups, kLongTurns, false>(),
+      kernel<kMasked, kLongParts, false>(),
+      kernel<kOne, kLongPair, false, kHalfGates>(),
       kernel<kOne, kLongRows, true>(),
       kernel<kOne, kLongSplit, false>(),
       kernel<kOne, kPair, false>(),
