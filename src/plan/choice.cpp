@@ -375,9 +375,7 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
   const std::size_t recorded = choices.size();  // those that follow are distinct
   for (Choice& choice : from_predictions(estimated, problem, device)) {
     const auto is_same = [&](const Choice& c) { return c.config == choice.config; };
-    if (std::ranges::none_of(std::span(choices).first(recorded), is_same)) {
-      choices.push_back(std::move(choice));
-    }
+    if (std::ranges::none_of(std::span(choices).first(recorded), is_same)) choices.push_back(std::move(choice));
   }
   // The measured product was recorded. A fused kernel needs more registers.
   std::erase_if(choices, [&](const Choice& c) {
@@ -433,8 +431,7 @@ std::vector<Environment> known_environments(const std::string& arch, const Datab
   }
   ordered.emplace_back(kUnknownGpu, nominal.sm_count);
   std::vector<Environment> environments;
-  for (auto newest = software.rbegin(); newest != software.rend(); ++newest) {
-    const auto& [driver, toolchain] = *newest;
+  for (const auto& [driver, toolchain] : std::vector(software.rbegin(), software.rend())) {  // newest first
     for (const auto& [gpu, sm_count] : ordered) environments.push_back({gpu, arch, sm_count, driver, toolchain});
   }
   return environments;
