@@ -290,7 +290,7 @@ KernelConfig with_room_for_scales(const KernelConfig& config, const GemmTraits& 
   if (wgmma == nullptr || !traits.epilogue.has_block_scales()) return config;
   WgmmaConfig lean = *wgmma;
   while (lean.stages > 2 && !is_legal(lean, traits, arch)) --lean.stages;
-  return is_legal(lean, traits, arch) ? lean : config;
+  return lean;
 }
 
 namespace {

@@ -36,16 +36,18 @@ constexpr void for_each_tile(const WgmmaTiles& tiles, Visit&& visit) {
   for (int other = tiles.first; other <= tiles.last; other += tiles.step) visit(tile_config(tiles, other));
 }
 
-/// False if a tile of the menu is illegal for every problem, which is a mistake in the menu.
+/// False if a tile is illegal for every problem. The same code within a lambda is no constant expression for Clang 14.
+constexpr bool is_legal_tile(WgmmaConfig config) {
+  config.stages = 2;
+  return is_legal(config, {.op_b = Op::t}, hopper());
+}
+
+/// False if the menu has a mistake: a tile that is illegal for every problem.
 constexpr bool are_legal(const auto& lines) {
-  for (const WgmmaTiles& tiles : lines) {  // no lambda, which is no constant expression for Clang 14
-    for (int other = tiles.first; other <= tiles.last; other += tiles.step) {
-      WgmmaConfig config = tile_config(tiles, other);
-      config.stages = 2;
-      if (!is_legal(config, {.op_b = Op::t}, hopper())) return false;
-    }
-  }
-  return true;
+  bool are = true;
+  for (const WgmmaTiles& tiles : lines)
+    for_each_tile(tiles, [&](const WgmmaConfig& config) { are = are && is_legal_tile(config); });
+  return are;
 }
 static_assert(are_legal(kWgmmaTiles) && are_legal(kTransposedTiles) && are_legal(kWgmmaAnchors) &&
                   are_legal(kSplitTiles) && are_legal(kSplitAnchors) && are_legal(kSharingAnchors) &&

@@ -91,7 +91,7 @@ ExhaustiveResult ExhaustiveRun::measure(const Workload& problem) {
   const TraceHeader header = trace_header(HOTGEMM_VERSION, measurer_->gpu().environment, engine_);
   ResumableTrace trace(journal_options(context_), exhaustive_digest(problem, header), header);
   trace_path_ = trace.path().string();
-  if (trace_path_.empty() && !std::exchange(told_of_memory_, true)) {
+  if (trace_path_.empty() && !std::exchange(is_in_memory_, true)) {
     session_.note("hotgemm: measurements are not kept for a later run: the cache is off or cannot be written");
   }
   const ExhaustiveOptions options{
@@ -105,8 +105,8 @@ ExhaustiveResult ExhaustiveRun::measure(const Workload& problem) {
   return measure_every_config(engine_, *measurer_, problem, trace, options, observer);
 }
 
-std::string ExhaustiveRun::how_to_continue() const {
-  return told_of_memory_ ? "hotgemm: interrupted" : "hotgemm: interrupted; run the same command again to continue";
+std::string ExhaustiveRun::interrupt_note() const {
+  return is_in_memory_ ? "hotgemm: interrupted" : "hotgemm: interrupted; run the same command again to continue";
 }
 
 int for_each_problem(Session& session, std::span<const Workload> problems, const VisitProblem& visit) {
@@ -161,7 +161,7 @@ int run_exhaustive(Session& session, std::span<const Workload> problems, const T
   if (!run.trace_path().empty()) {
     session.print("traces: " + std::filesystem::path(run.trace_path()).parent_path().string());
   }
-  if (code == kInterrupted) session.note(run.how_to_continue());
+  if (code == kInterrupted) session.note(run.interrupt_note());
   return code;
 }
 

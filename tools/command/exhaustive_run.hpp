@@ -27,8 +27,8 @@ class ExhaustiveRun {
   const TuneOptions& tuning() const { return tuning_; }
   /// The file of the last trace; empty if the trace was kept in memory.
   const std::string& trace_path() const { return trace_path_; }
-  /// What to say of a run that was interrupted.
-  std::string how_to_continue() const;
+  /// The message for a run that was interrupted.
+  std::string interrupt_note() const;
 
  private:
   const Session& session_;
@@ -37,7 +37,7 @@ class ExhaustiveRun {
   std::unique_ptr<Measurer> measurer_;
   TuneOptions tuning_;
   std::string trace_path_;
-  bool told_of_memory_ = false;  ///< that measurements are not kept
+  bool is_in_memory_ = false;  ///< a trace could not be kept, and the user was told
 };
 
 /// Fills in the row of "results" for a problem.

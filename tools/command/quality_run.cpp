@@ -148,7 +148,7 @@ int run_quality(Session& session, std::span<const Workload> problems, const Tuni
   };
   const int code = for_each_problem(session, problems, visit);
   session.output["summary"] = summary.json();
-  if (code == kInterrupted) session.note(run.how_to_continue());
+  if (code == kInterrupted) session.note(run.interrupt_note());
   if (table.empty()) return code;
   session.print(table.text());
   session.print("\n" + summary.text());
