@@ -105,7 +105,7 @@ bool BackgroundTuner::load_later(DeviceState& device, const Workload& problem,
 void BackgroundTuner::prepare_later(DeviceState& device, const Workload& problem, const Demands& demands) {
   if (is_forked_child() || !device.is_primary()) return;
   watch_main_thread();
-  const Preparing preparing{&device, class_key(problem), demands.tuned, demands.faster};
+  const Preparing preparing{&device, class_key(problem), demands.tuned, demands.as_fast};
   const std::lock_guard lock(shared_->mutex);
   if (is_stopping_ || shared_->preparing.size() >= kMostPreparing || shared_->preparing.contains(preparing)) return;
   if (!begin_thread()) return;
@@ -244,7 +244,7 @@ void BackgroundTuner::load(const Waiting& waiting) {
     if (!callbacks_.prepare(waiting)) return;
     const std::lock_guard lock(shared_->mutex);
     const Demands& demands = waiting.demands;
-    shared_->preparing.erase({waiting.device, class_key(waiting.problem), demands.tuned, demands.faster});
+    shared_->preparing.erase({waiting.device, class_key(waiting.problem), demands.tuned, demands.as_fast});
   } catch (const std::exception& error) {
     log(LogLevel::warn,
         "not loaded in the background: the kernel for " + to_string(waiting.problem) + ": " + error.what());

@@ -86,7 +86,7 @@ class BackgroundTuner {
     const DeviceState* device = nullptr;
     ClassKey key;
     bool must_be_tuned = false;
-    bool must_be_faster = false;
+    bool must_be_as_fast = false;
     friend bool operator==(const Preparing&, const Preparing&) = default;
   };
   struct PreparingHash {

@@ -8,9 +8,12 @@
 namespace hotgemm {
 namespace {
 
+/// cuBLAS's time / the kernel's, from which on the kernel is as fast: two such measurements differ by 1 %.
+constexpr double kAsFast = 0.99;
+
 bool meets(const Choice& choice, const Demands& demands) {
   if (demands.tuned && choice.origin != Origin::tuned && choice.origin != Origin::pinned) return false;
-  return !demands.faster || choice.cublas_ratio > 1;
+  return !demands.as_fast || choice.cublas_ratio >= kAsFast;
 }
 
 }  // namespace
@@ -39,7 +42,7 @@ bool Context::try_gemm(Stream stream, const Problem& asked, const Operands& oper
 bool Context::Impl::prepare(const BackgroundTuner::Waiting& waiting) {
   DeviceState& device = *waiting.device;
   if (pinned_.contains(class_key(waiting.problem))) {
-    if (waiting.demands.faster) return false;  // no record says so of what is pinned
+    if (waiting.demands.as_fast) return false;  // no record says so of what is pinned
   } else {
     const Affordable affordable = affordable_choices(device, waiting.problem);
     if (affordable.choices.empty() || !meets(affordable.choices.front(), waiting.demands)) return false;

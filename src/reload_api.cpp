@@ -55,7 +55,7 @@ Context::Impl::Outdated Context::Impl::mark_if_outdated(DeviceState& device, con
     if (best.choices.empty()) return Outdated::no;
     const Choice& choice = best.choices.front();
     if (choice.config == present.config && choice.launch == present.launch) {
-      // Calls may demand a kernel that was measured, or that is faster than cuBLAS's.
+      // Calls may demand a kernel that was measured, or that is as fast as cuBLAS's.
       const bool is_same = (choice.origin == Origin::tuned) == (present.origin == Origin::tuned) &&
                            choice.cublas_ratio == present.cublas_ratio;
       if (is_same) return Outdated::no;

@@ -22,9 +22,11 @@ namespace hotgemm {
 
 /// The properties that a plan must have for Context::try_gemm to use it, beside that it is there.
 struct Demands {
-  bool tuned = false;   ///< its kernel was measured for this class on this GPU model, or is pinned
-  bool faster = false;  ///< its class's record says that the kernel is faster than cuBLAS's default; a launch without
-                        ///< workspace may run another one
+  bool tuned = false;  ///< its kernel was measured for this class on this GPU model, or is pinned
+  /// Its class's record says that the kernel takes at most 1 % longer than cuBLAS's default, which is what two such
+  /// measurements differ by; the call itself takes less of the host's time. A launch without workspace may run another
+  /// kernel.
+  bool as_fast = false;
   /// If there is no plan, or the records have changed since, a thread of the library makes one soon, without measuring,
   /// so that later calls find it; but not one that would not meet the other demands. To load its kernel waits for the
   /// kernels that run in the CUDA context. Only primary CUDA contexts are served. Each class is tried once; again if

@@ -277,7 +277,7 @@ enum {
    * waiting, unless the problem class has a plan in the CUDA context that meets all of them. */
   HOTGEMM_IF_PREPARED = 1, /* any plan */
   HOTGEMM_IF_TUNED = 2,    /* a plan whose kernel was measured for this class on this GPU model, or pinned */
-  HOTGEMM_IF_FASTER = 4,   /* a plan whose record says that its kernel is faster than cuBLAS's default */
+  HOTGEMM_IF_AS_FAST = 4,  /* a plan whose record says that its kernel takes at most 1 % longer than cuBLAS's default */
   /* Beside one of these: a call that declines because its class has no plan lets a thread of the library make one,
    * without measuring, if it would meet the other flags. Later calls find it. Loading a kernel waits for the kernels
    * that run in the CUDA context, and holds up launches meanwhile. Only primary CUDA contexts are served, which are

@@ -8,7 +8,7 @@ namespace hotgemm::c {
 Call::Call(const hotgemm_call* given) {
   if (given == nullptr) return;
   call_ = known(*given, HOTGEMM_CALL_INIT, "call");
-  constexpr std::uint32_t kDemands = HOTGEMM_IF_PREPARED | HOTGEMM_IF_TUNED | HOTGEMM_IF_FASTER;
+  constexpr std::uint32_t kDemands = HOTGEMM_IF_PREPARED | HOTGEMM_IF_TUNED | HOTGEMM_IF_AS_FAST;
   if ((call_.flags & ~(kDemands | HOTGEMM_PREPARE_LATER)) != 0) {
     throw Error(ErrorCode::not_supported, "call.flags is " + std::to_string(call_.flags) +
                                               ", of which the library knows " +

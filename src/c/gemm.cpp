@@ -22,7 +22,7 @@ hotgemm_status hotgemm_gemm(hotgemm_context* context, const hotgemm_problem* pro
       return HOTGEMM_SUCCESS;
     }
     const Demands demands{.tuned = (flags & HOTGEMM_IF_TUNED) != 0,
-                          .faster = (flags & HOTGEMM_IF_FASTER) != 0,
+                          .as_fast = (flags & HOTGEMM_IF_AS_FAST) != 0,
                           .prepare_later = (flags & HOTGEMM_PREPARE_LATER) != 0};
     if (its_context.try_gemm(stream, its_problem, its_operands, demands)) return HOTGEMM_SUCCESS;
     return c::fail(call, HOTGEMM_NOT_PREPARED, "declined: the class of the problem has no plan that meets call.flags");

@@ -31,7 +31,7 @@ static bool is_any_set(const char* prefix) {
 
 static void read_environment(void) {
   const uint32_t which =
-      is_set_to("HOTGEMM_CUBLAS_SERVE", "prepared") ? HOTGEMM_IF_PREPARED : HOTGEMM_IF_PREPARED | HOTGEMM_IF_FASTER;
+      is_set_to("HOTGEMM_CUBLAS_SERVE", "prepared") ? HOTGEMM_IF_PREPARED : HOTGEMM_IF_PREPARED | HOTGEMM_IF_AS_FAST;
   the_settings = (struct settings){
       .is_on = !is_set_to("HOTGEMM_CUBLAS", "off"),
       .serves_f32 = is_set_to("HOTGEMM_CUBLAS_SGEMM", "1"),

@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kOperators[] = "mm\nbmm\naddmm\nlinear\n";
 constexpr char kOutcomes[] =
-    "served\nnot prepared, or not faster by record\nnot supported by hotgemm\nan error of hotgemm\nelement type\n"
+    "served\nnot prepared, or not as fast by record\nnot supported by hotgemm\nan error of hotgemm\nelement type\n"
     "f32 while TF32 is allowed\nstrides\nthe output's form\nan empty operand\na bias, residual or scalar\n";
 
 constexpr std::size_t lines(std::string_view text) {

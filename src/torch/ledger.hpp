@@ -14,7 +14,7 @@ namespace hotgemm::torch {
 enum class Operator : std::size_t { mm, bmm, addmm, linear, count };
 enum class Outcome : std::size_t {
   served,
-  declined,       ///< the flags of the call say no: not prepared, not tuned, or not faster by record
+  declined,       ///< the flags of the call say no: not prepared, not tuned, or not as fast by record
   not_supported,  ///< by hotgemm
   failed,         ///< with any other status
   type,           ///< no type of ours, or several

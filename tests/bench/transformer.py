@@ -159,7 +159,7 @@ def main():
     parser.add_argument("--list", action="store_true", help="print the products of all cases, as a shape file")
     parser.add_argument("--alone", action="store_true", help="time the steps as they are, without hotgemm.torch")
     parser.add_argument("--addmm", action="store_true", help="as of hotgemm.torch.enable()")
-    parser.add_argument("--when", default="faster", help="as of hotgemm.torch.enable()")
+    parser.add_argument("--when", default="as_fast", help="as of hotgemm.torch.enable()")
     parser.add_argument("--only", default="", metavar="TEXT",
                         help='cases whose name contains TEXT, such as "4096, 512 tokens"')
     arguments = parser.parse_args()

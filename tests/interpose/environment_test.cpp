@@ -51,8 +51,8 @@ TEST_F(Beside, IsOpenedByTheFirstCallThatMayBeServed) {
   EXPECT_TRUE(is_open());
 }
 
-using Faster = EnvironmentTest;  // a record says that hotgemm is faster
-TEST_F(Faster, IsServed) {
+using AsFast = EnvironmentTest;  // a record says that hotgemm is as fast
+TEST_F(AsFast, IsServed) {
   call_until_served([this] { return call(); });
   const std::vector<float> expected = p_.expected();
   EXPECT_EQ(p_.elements(), expected);

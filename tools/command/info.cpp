@@ -46,8 +46,8 @@ constexpr std::array kVariables{
     Variable{"HOTGEMM_JOB_SIZE", "none", "the processes of an indexed job of Kubernetes, for --shard auto"},
     Variable{"HOTGEMM_CUBLAS", "on", "on, or off: libhotgemm_cublas.so passes every call on to cuBLAS"},
     Variable{
-        "HOTGEMM_CUBLAS_SERVE", "faster",
-        "faster, or prepared: libhotgemm_cublas.so serves with any kernel that is loaded, whatever its record says"},
+        "HOTGEMM_CUBLAS_SERVE", "as_fast",
+        "as_fast, or prepared: libhotgemm_cublas.so serves with any kernel that is loaded, whatever its record says"},
     Variable{"HOTGEMM_CUBLAS_SGEMM", "0", "1: libhotgemm_cublas.so serves products of f32 too"},
     Variable{"HOTGEMM_CUBLAS_REPORT", "none",
              "1 or a path: libhotgemm_cublas.so reports to stderr or there at the end"},

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
 _MOST_CALLS = 4096  # that a thread keeps; a program with more combinations pays for some of them again
-_ONLY = {"prepared": _c.CALL["IF_PREPARED"], "tuned": _c.CALL["IF_TUNED"], "faster": _c.CALL["IF_FASTER"]}
+_ONLY = {"prepared": _c.CALL["IF_PREPARED"], "tuned": _c.CALL["IF_TUNED"], "as_fast": _c.CALL["IF_AS_FAST"]}
 _NUMBERS = frozenset((float, int))
 _FIELDS = {"aux": "auxiliary", "alpha": "alpha_device", "beta": "beta_device"}
 

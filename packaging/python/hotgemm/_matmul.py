@@ -57,8 +57,8 @@ def _matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.
       order: "any", "deterministic" (equal calls give equal bits), "batch_invariant" (and so do equal rows, whatever m).
       sm_limit: the most SMs that the kernel may occupy. 0: all.
       only: raises NotPrepared at once, without planning or compiling, unless the class of the problem has a plan:
-        "prepared", any; "tuned", of a kernel that was measured; "faster", one that its record says is faster than
-        cuBLAS.
+        "prepared", any; "tuned", of a kernel that was measured; "as_fast", one that its record says takes at
+        most 1 % longer than cuBLAS's default.
       prepare_later: beside `only`: a thread of the library makes the plan that was missing.
       stream: a stream or its handle. None: the framework's current stream; for other arrays the one that
         `__cuda_array_interface__` names, else the legacy default stream.

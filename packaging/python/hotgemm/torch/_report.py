@@ -47,7 +47,7 @@ class Report:
 
     def shapes(self) -> str:
         """The same as the text of a shape file, with the number of calls: for
-        `hotgemm tune --cublas-default --shapes FILE`, whose records say what is faster than cuBLAS."""
+        `hotgemm tune --cublas-default --shapes FILE`, whose records say what is as fast as cuBLAS."""
         return "".join(f"{text} count={calls}\n" for text, calls in self._declined().items())
 
     def _declined(self) -> dict[str, int]:
@@ -94,7 +94,7 @@ def report(*, reset: bool = False) -> Report:
 
 def prepare() -> int:
     """Compiles and loads kernels for the problems that were passed on, without measuring; returns how many problems have
-    one now. After it, ``enable(when="prepared")`` serves them; "faster" asks for records, which `hotgemm tune --cublas-default` makes.
+    one now. After it, ``enable(when="prepared")`` serves them; "as_fast" asks for records, which `hotgemm tune --cublas-default` makes.
 
     Raises the exception of hotgemm if a kernel cannot be made.
     """
