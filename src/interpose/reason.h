@@ -3,7 +3,7 @@
 // The outcomes of a call: it is served, or passed on to cuBLAS for one of these reasons.
 #define HOTGEMM_REASONS(F)                                                                          \
   F(SERVED, "served")                                                                               \
-  F(DECLINED, "not prepared yet, or no record says that hotgemm is as fast")                         \
+  F(DECLINED, "not prepared yet, or no record says that hotgemm is as fast")                        \
   F(NO_ELEMENTS, "a size or the batch is 0, or negative")                                           \
   F(TYPES, "types of the matrices or of the sum that have no kernel, or a compute type of its own") \
   F(F32, "f32, which HOTGEMM_CUBLAS_SGEMM=1 asks to serve")                                         \
