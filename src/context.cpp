@@ -365,8 +365,7 @@ std::shared_ptr<const PlanImpl> Context::Impl::plan_without_measuring(DeviceStat
       log(LogLevel::warn, "the next choice computes " + to_string(problem) + ": " + refusal.what());
     }
   }
-  throw Error(ErrorCode::not_supported,
-              "every kernel for " + to_string(problem) + " needs more workspace than the cap: " + affordable.note);
+  throw too_little_workspace(problem, affordable);
 }
 
 Cubin Context::Impl::cubin_of(DeviceState& device, const Workload& problem, const Choice& choice, Policy policy) {

@@ -60,55 +60,22 @@ class PrewarmRun {
       }
     }
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const PrewarmTask& task = tasks[i];
-      const bool is_supported = collect(i, task.problem, task.arch, environments[task.arch]);
-      if (options_.candidates && is_supported) add_candidates(task.problem, task.arch);
+      const bool is_supported = collect(i, tasks[i], environments[tasks[i].arch]);
+      if (options_.candidates && is_supported) add_candidates(tasks[i].problem, tasks[i].arch);
     }
   }
 
-  /// Orders the kernels that plans for `problem` pick in `environments`. False if there is none.
-  bool collect(std::size_t task, const Workload& problem, const std::string& arch,
-               const std::vector<Environment>& environments) {
-    std::optional<Error> refusal = refusal_of_function(problem);
-    std::vector<std::vector<Choice>> known;  // choices after the first count too: kernels spill, or need workspace
-    for (const Environment& environment : environments_for(problem, environments)) {
-      if (refusal) break;
-      const std::optional<std::vector<Choice>> choices = choices_of(problem, arch, environment, refusal);
-      if (!choices || choices->empty()) continue;  // no plan can be made either
-      if (std::ranges::find(known, *choices) != known.end()) continue;
-      pending_.push_back({task, problem, arch, *choices});
-      known.push_back(*choices);
+  /// Orders the kernels that plans for task `index` pick on the GPUs `known`. False if no kernel computes it.
+  bool collect(std::size_t index, const PrewarmTask& task, const std::vector<Environment>& known) {
+    TaskChoices found = choices_of(engine_, task, known);
+    for (std::vector<Choice>& choices : found.choices) {
+      pending_.push_back({index, task.problem, task.arch, std::move(choices)});
     }
-    if (!refusal || !known.empty()) return true;
-    if (options_.unsupported == PrewarmRunOptions::Unsupported::is_thrown) throw Error(*refusal);
-    report_.entries.push_back({.problem = problem, .arch = arch, .failure = refusal->what()});
+    if (!found.refusal) return true;
+    if (options_.unsupported == PrewarmRunOptions::Unsupported::is_thrown) throw Error(*found.refusal);
+    report_.entries.push_back({.problem = task.problem, .arch = task.arch, .failure = found.refusal->what()});
     ++report_.failed;
     return false;
-  }
-
-  /// Nothing if the problem has no function of a user, or one whose source is known.
-  std::optional<Error> refusal_of_function(const Workload& problem) const {
-    if (!problem.epilogue.has_function()) return std::nullopt;
-    try {
-      engine_.bundle.source_of(problem.epilogue.function);
-      return std::nullopt;
-    } catch (const Error& error) {
-      return error;
-    }
-  }
-
-  /// Nothing if there is no kernel; then `refusal` is the reason.
-  std::optional<std::vector<Choice>> choices_of(const Workload& problem, const std::string& arch,
-                                                const Environment& environment, std::optional<Error>& refusal) const {
-    try {
-      return within_workspace(choose(problem, arch, engine_.database, engine_.query(environment)), problem,
-                              engine_.workspace_of, engine_.workspace.cap_bytes())
-          .choices;
-    } catch (const Error& error) {
-      if (error.code() != ErrorCode::not_supported) throw;
-      refusal = error;
-      return std::nullopt;
-    }
   }
 
   /// The tuner measures the bare product, with scales of blocks, so its candidates are added. A problem that no kernel
@@ -254,7 +221,39 @@ class PrewarmRun {
   PrewarmReport report_;
 };
 
+/// Nothing if the problem has no function of a user, or one whose source is known.
+std::optional<Error> refusal_of_function(const TemplateBundle& bundle, const Workload& problem) {
+  if (!problem.epilogue.has_function()) return std::nullopt;
+  try {
+    bundle.source_of(problem.epilogue.function);
+    return std::nullopt;
+  } catch (const Error& error) {
+    return error;
+  }
+}
+
 }  // namespace
+
+TaskChoices choices_of(const Engine& engine, const PrewarmTask& task, const std::vector<Environment>& known) {
+  const Workload& problem = task.problem;
+  TaskChoices found{.choices = {}, .refusal = refusal_of_function(engine.bundle, problem)};
+  if (found.refusal) return found;
+  try {
+    for (const Environment& environment : environments_for(problem, known)) {
+      Affordable affordable =
+          within_workspace(choose(problem, task.arch, engine.database, engine.query(environment)), problem,
+                           engine.workspace_of, engine.workspace.cap_bytes());
+      if (affordable.choices.empty()) throw too_little_workspace(problem, affordable);
+      // Choices after the first count too: kernels spill, or need workspace.
+      const bool is_new = std::ranges::find(found.choices, affordable.choices) == found.choices.end();
+      if (is_new) found.choices.push_back(std::move(affordable.choices));
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_supported) throw;
+    if (found.choices.empty()) found.refusal = error;
+  }
+  return found;
+}
 
 PrewarmRunResult prewarm(Engine& engine, std::span<const PrewarmTask> tasks, const PrewarmRunOptions& options) {
   for (const PrewarmTask& task : tasks) arch_limits(task.arch);  // throws for an unknown architecture

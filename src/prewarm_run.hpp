@@ -1,11 +1,14 @@
 #pragma once
 
+#include "plan/choice.hpp"
 #include "runtime/engine.hpp"
 
 #include <hotgemm/context.hpp>
+#include <hotgemm/error.hpp>
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +20,15 @@ struct PrewarmTask {
   Workload problem;
   std::string arch;
 };
+
+/// The choices of plans for a task, best first, on each GPU whose plans may differ.
+struct TaskChoices {
+  std::vector<std::vector<Choice>> choices;
+  std::optional<Error> refusal;  ///< why no kernel computes the task; nothing if one does
+};
+
+/// `known`: the GPUs of the task's architecture, by known_environments.
+TaskChoices choices_of(const Engine& engine, const PrewarmTask& task, const std::vector<Environment>& known);
 
 struct PrewarmRunOptions {
   enum class Unsupported {

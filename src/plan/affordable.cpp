@@ -30,6 +30,11 @@ Affordable within_workspace(std::vector<Choice> choices, const Workload& problem
   return affordable;
 }
 
+Error too_little_workspace(const Workload& problem, const Affordable& affordable) {
+  return Error(ErrorCode::not_supported,
+               "every kernel for " + to_string(problem) + " needs more workspace than the cap: " + affordable.note);
+}
+
 const Choice* first_without_workspace(const std::vector<Choice>& choices, const Choice& choice, const Workload& problem,
                                       const WorkspaceOf& workspace_of) {
   const SumSequence sequence = sum_sequence(choice.config, choice.launch);

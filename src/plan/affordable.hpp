@@ -4,6 +4,8 @@
 #include "plan/choice.hpp"
 #include "records/record_text.hpp"
 
+#include <hotgemm/error.hpp>
+
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -37,6 +39,9 @@ struct Affordable {
 };
 Affordable within_workspace(std::vector<Choice> choices, const Workload& problem, const WorkspaceOf& workspace_of,
                             std::size_t cap_bytes);
+
+/// The error of `problem` where no choice is affordable.
+Error too_little_workspace(const Workload& problem, const Affordable& affordable);
 
 /// The first of `choices` that needs no workspace and may be launched in the place of `choice`, or nullptr. If the
 /// order of the problem's sums is not any, it adds in the order of `choice`: whether workspace is left must not change

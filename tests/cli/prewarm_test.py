@@ -135,6 +135,25 @@ class VerifyTest(PrewarmCase):
         self.assertIn("too large", first["failure"])
         self.assertNotIn("failure", second)
 
+    def test_a_problem_that_prewarm_refuses_is_listed_with_the_reason(self):
+        # 512 blocks of one architecture's kernels exceed the limit; nobody told the function's source.
+        refused = ["4096 4096 4096 nn f16 sms=1", "64 64 64 nn f16 epilogue=function:" + self.unknown_function()]
+        words = ["prewarm", "--arch", "sm_80", *(word for problem in refused for word in ("--shape", problem)),
+                 "--shape", "64 64 64 nn f16"]
+        listed = self.run_json(*words, "--list", expect=2)
+        verified = self.run_json(*words, "--verify", expect=3)
+        reasons = [entry["failure"] for entry in listed["results"] if "failure" in entry]
+        self.assertEqual(reasons, [entry["failure"] for entry in verified["results"]][:2])
+        self.assertIn("SMs", reasons[0])
+        self.assertIn("is not known", reasons[1])
+        self.assertEqual(listed["to_compile"], 1)
+
+    def unknown_function(self):
+        source = self.path / "twice.txt"
+        source.write_text("2 * value\n")
+        shown = self.run_json("show", "--epilogue", str(source), "--shape", "64x64x64", "--arch", "sm_80")
+        return shown["results"][0]["problem"].split("function:")[1].split()[0]
+
     def test_the_kernel_for_launches_without_workspace_is_listed_too(self):
         words = ["prewarm", "--arch", "sm_90a", "--shape", "64 64 4096 nn f16"]
         listed = self.run_json(*words, "--list")

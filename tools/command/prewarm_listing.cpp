@@ -10,17 +10,16 @@
 #include "plan/candidates.hpp"
 #include "tune/tune.hpp"
 
-#include <hotgemm/error.hpp>
-
 namespace hotgemm::command {
 
 bool PrewarmListing::add(const PrewarmTask& task, bool with_candidates) {
-  std::string refusal = "no kernel computes it on " + task.arch;
+  const TaskChoices found = choices_of(engine_, task, known_environments(task.arch, engine_.database));
+  if (found.refusal) {
+    add_unsupported(task, found.refusal->what());
+    return false;
+  }
   std::set<std::string> seen;
-  const std::vector<Environment> known = known_environments(task.arch, engine_.database);
-  for (const Environment& environment : environments_for(task.problem, known)) {
-    const std::vector<Choice> choices = choices_of(task, environment, refusal);
-    if (choices.empty()) continue;
+  for (const std::vector<Choice>& choices : found.choices) {
     const Choice& choice = choices.front();
     if (seen.insert(to_string(choice.config)).second) row(task, choice.config, to_string(choice.origin));
     const bool copies = repacks(choice.launch) || is_prepacked(task.problem);
@@ -33,10 +32,6 @@ bool PrewarmListing::add(const PrewarmTask& task, bool with_candidates) {
       row(task, without->config, "without workspace");
     }
   }
-  if (seen.empty()) {
-    add_unsupported(task, refusal);
-    return false;
-  }
   if (!with_candidates) return true;
   PrewarmTask measured = task;
   measured.problem = measured_product(task.problem);
@@ -46,20 +41,6 @@ bool PrewarmListing::add(const PrewarmTask& task, bool with_candidates) {
     if (seen.insert(to_string(c.config)).second) row(measured, c.config, "candidate");
   }
   return true;
-}
-
-/// None if no kernel computes the problem on such a GPU; then `refusal` is the reason.
-std::vector<Choice> PrewarmListing::choices_of(const PrewarmTask& task, const Environment& environment,
-                                               std::string& refusal) const {
-  try {
-    return within_workspace(choose(task.problem, task.arch, engine_.database, engine_.query(environment)), task.problem,
-                            engine_.workspace_of, engine_.workspace.cap_bytes())
-        .choices;
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_supported) throw;
-    refusal = error.what();
-    return {};
-  }
 }
 
 void PrewarmListing::add_unsupported(const PrewarmTask& task, const std::string& refusal) {

@@ -2,7 +2,6 @@
 
 #include "command/session.hpp"
 #include "command/table.hpp"
-#include "plan/choice.hpp"
 #include "prewarm_run.hpp"
 
 #include <cstddef>
@@ -26,7 +25,6 @@ class PrewarmListing {
   std::size_t missing() const { return missing_.size(); }
 
  private:
-  std::vector<Choice> choices_of(const PrewarmTask& task, const Environment& environment, std::string& refusal) const;
   void add_unsupported(const PrewarmTask& task, const std::string& refusal);
   void row(const PrewarmTask& task, const KernelConfig& config, std::string_view origin);
   void row(const PrewarmTask& task, const std::string& name, std::string_view origin, const KernelSource& source);
