@@ -240,9 +240,8 @@ TaskChoices choices_of(const Engine& engine, const PrewarmTask& task, const std:
   if (found.refusal) return found;
   try {
     for (const Environment& environment : environments_for(problem, known)) {
-      Affordable affordable =
-          within_workspace(choose(problem, task.arch, engine.database, engine.query(environment)), problem,
-                           engine.workspace_of, engine.workspace.cap_bytes());
+      Affordable affordable = within_workspace(choose(problem, task.arch, engine.database, engine.query(environment)),
+                                               problem, engine.workspace_of, engine.workspace.cap_bytes());
       if (affordable.choices.empty()) throw too_little_workspace(problem, affordable);
       // Choices after the first count too: kernels spill, or need workspace.
       const bool is_new = std::ranges::find(found.choices, affordable.choices) == found.choices.end();

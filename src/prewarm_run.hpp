@@ -1,6 +1,5 @@
 #pragma once
 
-#include "plan/choice.hpp"
 #include "runtime/engine.hpp"
 
 #include <hotgemm/context.hpp>

@@ -34,7 +34,7 @@ struct ShowCommand {
   std::string cubin_file;
   bool anchors = false;
   bool candidates = false;
-  std::vector<CLI::Option*> of_problems;  // mean nothing for a config
+  std::vector<CLI::Option*> of_problems;  // list configs
 
   bool wants_kernel() const { return source || build || !cubin_file.empty(); }
 };
@@ -206,10 +206,14 @@ void add_show_command(CLI::App& app, Session& session) {
                           sub.add_flag("--anchors", command->anchors,
                                        "list the anchors: the configs from which a pick without measuring begins")};
   command->of_problems[0]->excludes(command->of_problems[1]);
-  sub.add_flag("--source", command->source, "print the whole code that is compiled, with its templates");
-  sub.add_flag("--build", command->build, "compile, and print registers, spills, shared memory and compile time");
-  sub.add_option("--cubin", command->cubin_file, "compile, and write the cubin to this file (for cuobjdump)")
-      ->type_name("FILE");
+  const std::vector<CLI::Option*> of_kernel = {
+      sub.add_flag("--source", command->source, "print the whole code that is compiled, with its templates"),
+      sub.add_flag("--build", command->build, "compile, and print registers, spills, shared memory and compile time"),
+      sub.add_option("--cubin", command->cubin_file, "compile, and write the cubin to this file (for cuobjdump)")
+          ->type_name("FILE")};
+  for (CLI::Option* option : of_kernel) {
+    for (CLI::Option* listing : command->of_problems) option->excludes(listing);
+  }
 }
 
 }  // namespace hotgemm::command
