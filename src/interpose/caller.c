@@ -1,11 +1,12 @@
 #define _GNU_SOURCE
 #include "interpose/caller.h"
 
+#include "interpose/library_name.h"
+
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 // The answers for the last callers: an address, shifted, with the answer in the lowest bit. Programs have few places
 // that call cublasLtMatmul, and dladdr takes longer than the rest of a call.
@@ -13,11 +14,8 @@ enum { kAnswers = 64 };
 static _Atomic uintptr_t answers[kAnswers];
 
 static bool look_up(const void* address) {
-  static const char kName[] = "libcublas.so";
   Dl_info info;
-  if (dladdr(address, &info) == 0 || info.dli_fname == NULL) return false;
-  const char* slash = strrchr(info.dli_fname, '/');
-  return strncmp(slash != NULL ? slash + 1 : info.dli_fname, kName, sizeof kName - 1) == 0;
+  return dladdr(address, &info) != 0 && info.dli_fname != NULL && is_library(info.dli_fname, "libcublas");
 }
 
 bool is_in_libcublas(const void* return_address) {

@@ -1,7 +1,10 @@
 #define _GNU_SOURCE
 #include "interpose/real_cublas.h"
 
+#include "interpose/library_name.h"
+
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -14,18 +17,39 @@ enum { kFirstMajor = 12, kMajors = 2 };
 static struct cublas all_cublas[kMajors];
 static struct cublaslt all_cublaslt[kMajors];
 
-static void* find_loaded(const char* stem, int major) {
-  char name[32];
-  snprintf(name, sizeof name, "%s.so.%d", stem, major);
-  return dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
+// The path of the loaded library number `skip` whose name begins as `stem` does.
+struct path {
+  const char* stem;
+  int skip;
+  char text[4096];
+};
+
+static int copy_path(struct dl_phdr_info* info, size_t size, void* data) {
+  (void)size;
+  struct path* path = data;
+  const bool is_next = is_library(info->dlpi_name, path->stem) && path->skip-- == 0;
+  if (!is_next) return 0;
+  return snprintf(path->text, sizeof path->text, "%s", info->dlpi_name) < (int)sizeof path->text;
 }
 
-// A caller that is bound to a version has loaded the library of this major: any path to it, as that of a wheel, has the
-// same soname. One that looked the function up without a version gets the one of 13, and may have loaded the other
-// major. Nothing is loaded that the process has not; what it has stays loaded, because the handle is kept.
-static void* find_library(const char* stem, int major) {
-  void* library = find_loaded(stem, major);
-  return library != NULL ? library : find_loaded(stem, major == 12 ? 13 : 12);
+// A wheel that was repaired has the library by another soname. It keeps the version of its functions.
+static void* find_renamed(const char* stem, const char* soname, const char* function) {
+  struct path path = {.stem = stem};
+  for (int i = 0; path.skip = i, dl_iterate_phdr(copy_path, &path) != 0; ++i) {  // which must not open a library
+    void* library = dlopen(path.text, RTLD_LAZY | RTLD_NOLOAD);
+    if (library != NULL && dlvsym(library, function, soname) != NULL) return library;
+    if (library != NULL) dlclose(library);
+  }
+  return NULL;
+}
+
+// A caller that is bound to a version has loaded the library of this major, by whatever path. Nothing is loaded that
+// the process has not; what it has stays loaded, because the handle is kept.
+static void* find_library(const char* stem, int major, const char* function) {
+  char soname[32];
+  snprintf(soname, sizeof soname, "%s.so.%d", stem, major);
+  void* library = dlopen(soname, RTLD_LAZY | RTLD_NOLOAD);
+  return library != NULL ? library : find_renamed(stem, soname, function);
 }
 
 // A function pointer and what dlsym returns are of one size on every system with dlsym, but C has no cast between them.
@@ -35,7 +59,7 @@ static void find_function(void* library, const char* name, void* function) {
 }
 
 static bool find_cublas(int major) {
-  void* library = find_library("libcublas", major);
+  void* library = find_library("libcublas", major, "cublasGemmEx");
   if (library == NULL) return false;
   struct cublas* all = &all_cublas[major - kFirstMajor];
 #define HOTGEMM_FIND(name, ...) find_function(library, #name, &all->name);
@@ -49,7 +73,7 @@ static bool find_cublas(int major) {
 }
 
 static bool find_cublaslt(int major) {
-  void* library = find_library("libcublasLt", major);
+  void* library = find_library("libcublasLt", major, "cublasLtMatmul");
   if (library == NULL) return false;
   struct cublaslt* all = &all_cublaslt[major - kFirstMajor];
   find_function(library, "cublasLtMatmul", &all->cublasLtMatmul);
@@ -60,7 +84,7 @@ static bool find_cublaslt(int major) {
 
 // Calls `find` until the library is there, and says whether it is: a program may call a function before it loads
 // cuBLAS. Each call searches until then, because nothing says whether a library was loaded since. It costs only calls
-// that have no cuBLAS to compute them.
+// whose major is not there.
 static bool find_once(atomic_bool* is_found, bool (*find)(int), int major) {
   static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   if (atomic_load_explicit(is_found, memory_order_acquire)) return true;
@@ -71,16 +95,24 @@ static bool find_once(atomic_bool* is_found, bool (*find)(int), int major) {
   return found;
 }
 
+// A caller that looked a function up without a version gets the one of 13, and may have loaded the other major. It may
+// load 13 later.
+static int other_of(int i) { return 1 - i; }
+
 const struct cublas* real_cublas(int major) {
   static const struct cublas none;
   static atomic_bool is_found[kMajors];
-  const int i = major - kFirstMajor;
-  return find_once(&is_found[i], find_cublas, major) ? &all_cublas[i] : &none;
+  int i = major - kFirstMajor;
+  if (find_once(&is_found[i], find_cublas, major)) return &all_cublas[i];
+  i = other_of(i);
+  return find_once(&is_found[i], find_cublas, kFirstMajor + i) ? &all_cublas[i] : &none;
 }
 
 const struct cublaslt* real_cublaslt(int major) {
   static const struct cublaslt none;
   static atomic_bool is_found[kMajors];
-  const int i = major - kFirstMajor;
-  return find_once(&is_found[i], find_cublaslt, major) ? &all_cublaslt[i] : &none;
+  int i = major - kFirstMajor;
+  if (find_once(&is_found[i], find_cublaslt, major)) return &all_cublaslt[i];
+  i = other_of(i);
+  return find_once(&is_found[i], find_cublaslt, kFirstMajor + i) ? &all_cublaslt[i] : &none;
 }

@@ -37,6 +37,24 @@ TEST_F(Off, NothingIsServedAndNothingOpened) {
   EXPECT_FALSE(is_open());
 }
 
+using OtherMajor = EnvironmentTest;  // HOTGEMM_CUBLAS=off
+TEST_F(OtherMajor, GetsItsCallsOnceItIsLoaded) {
+  const char* const version = HOTGEMM_FAKE_MAJOR == 12 ? "libcublas.so.13" : "libcublas.so.12";
+  const auto gemm = reinterpret_cast<decltype(&::cublasHgemm)>(dlvsym(RTLD_DEFAULT, "cublasHgemm", version));
+  ASSERT_NE(gemm, nullptr);
+  const auto call_other = [gemm] {
+    return gemm(nullptr, CUBLAS_OP_N, CUBLAS_OP_N, 0, 0, 0, nullptr, nullptr, 0, nullptr, 0, nullptr, nullptr, 0);
+  };
+  EXPECT_EQ(call_other(), FakeRecord::kAnswer);
+  EXPECT_EQ(fake_record()->take().size(), 1u) << "the major that is loaded";
+  void* const library = dlopen(std::getenv("HOTGEMM_TEST_OTHER_CUBLAS"), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  FakeRecord* const record = reinterpret_cast<decltype(&fake_record)>(dlsym(library, "fake_record"))();
+  EXPECT_EQ(call_other(), FakeRecord::kAnswer);
+  EXPECT_EQ(record->take().size(), 1u);
+  EXPECT_EQ(fake_record()->take().size(), 0u);
+}
+
 using NoLibrary = EnvironmentTest;  // HOTGEMM_LIBRARY names no library
 TEST_F(NoLibrary, NothingIsServed) { expect_never_served(); }
 

@@ -73,6 +73,28 @@ print(gemm(*[None] * 14))
         self.assertEqual(answers[0], 1, "CUBLAS_STATUS_NOT_INITIALIZED")
         self.assertNotEqual(answers[1], 1, "the library is asked")
 
+    def test_a_major_that_is_loaded_later(self):
+        tests = pathlib.Path(ARGUMENTS.tests)
+        other = 25 - int(re.search(r"\d+$", tests.name)[0])
+        self.run_suite("OtherMajor.*", HOTGEMM_CUBLAS="off",
+                       HOTGEMM_TEST_OTHER_CUBLAS=str(tests.parent / f"cublas-{other}" / f"libcublas.so.{other}"))
+
+    def test_a_library_with_another_soname(self):
+        """Tools that repair wheels rename a library."""
+        major = re.search(r"\d+$", pathlib.Path(ARGUMENTS.tests).name)[0]
+        library = pathlib.Path(ARGUMENTS.tests).parent / f"cublas-{major}" / f"libcublas-1a2b3c.so.{major}"
+        program = f"""
+import ctypes
+ctypes.CDLL({str(library)!r})
+find = ctypes.CDLL(None).dlvsym
+find.restype, find.argtypes = ctypes.c_void_p, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p]
+gemm = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 14)(find(None, b"cublasHgemm", b"libcublas.so.{major}"))
+print(gemm(*[None] * 14))
+"""
+        environment = self.environment | {"LD_PRELOAD": ARGUMENTS.interposer, "LD_LIBRARY_PATH": str(library.parent)}
+        done = subprocess.run([sys.executable, "-c", program], text=True, capture_output=True, env=environment, check=False)
+        self.assertEqual(done.stdout, "8\n", done.stderr)  # CUBLAS_STATUS_ARCH_MISMATCH, the library's answer
+
     def test_a_missing_library_is_one_line(self):
         stderr = self.run_suite("NoLibrary.*", HOTGEMM_LIBRARY="/nowhere/libhotgemm.so", HOTGEMM_CUBLAS_SERVE="prepared")
         self.assertRegex(stderr, r"^hotgemm_cublas: [^\n]*/nowhere/libhotgemm.so[^\n]*; cuBLAS computes everything\n$")
