@@ -1,5 +1,6 @@
 #include "background_tuner.hpp"
 
+#include "base/blocked_signals.hpp"
 #include "base/cores.hpp"
 #include "base/exit_handlers.hpp"
 #include "base/fork_guard.hpp"
@@ -129,6 +130,7 @@ bool BackgroundTuner::begin_thread() {
   if (shared_->thread.joinable()) return true;
   if (!LiveThreads<BackgroundTuner>::instance().add(this)) return false;
   try {
+    const BlockedSignals blocked;
     shared_->thread = std::thread([this] { run(); });
     return true;
   } catch (const std::system_error& error) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <signal.h>
+#include "base/blocked_signals.hpp"
 
 #include <chrono>
 #include <exception>
@@ -13,18 +13,14 @@ namespace hotgemm {
 /// has no thread left, there is none, and `work` is not called.
 template <class Work>
 std::jthread repeated(std::chrono::microseconds period, const Work& work) {
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::jthread thread;
+  const BlockedSignals blocked;
   try {
-    thread = std::jthread([work, period](const std::stop_token& stop) {
+    return std::jthread([work, period](const std::stop_token& stop) {
       for (; !stop.stop_requested(); std::this_thread::sleep_for(period)) work();
     });
   } catch (const std::exception&) {  // of threads, or of memory
+    return {};
   }
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
 }
 
 }  // namespace hotgemm

@@ -1,5 +1,7 @@
 #include "gpu/clock_sampler.hpp"
 
+#include "base/blocked_signals.hpp"
+
 #include <chrono>
 #include <utility>
 
@@ -19,6 +21,7 @@ ClockSampler::ClockSampler(const Driver& driver) {
     nvml_.reset();
     return;
   }
+  const BlockedSignals blocked;
   thread_ = std::thread([this] { run(); });
 }
 

@@ -1,5 +1,6 @@
 #include "gpu/compile_threads.hpp"
 
+#include "base/blocked_signals.hpp"
 #include "base/thread_priority.hpp"
 #include "gpu/kernel_builder.hpp"
 
@@ -50,6 +51,7 @@ void CompileThreads::run(std::size_t helpers, const std::function<void()>& work)
 }
 
 void CompileThreads::start_threads(std::size_t count) {
+  const BlockedSignals blocked;
   for (std::size_t i = 0; i < count && threads_ < most_threads_; ++i) {
     try {
       std::thread([this] { serve(); }).detach();

@@ -1,5 +1,6 @@
 #include "records/problem_log.hpp"
 
+#include "base/blocked_signals.hpp"
 #include "base/fork_guard.hpp"
 #include "base/live_threads.hpp"
 #include "base/log.hpp"
@@ -96,6 +97,7 @@ void ProblemLog::insert(Entry& entry) {
 void ProblemLog::begin_thread() {
   if (shared_->thread.joinable() || shared_->is_stopping || !LiveThreads<ProblemLog>::instance().add(this)) return;
   try {
+    const BlockedSignals blocked;
     shared_->thread = std::thread([this] { run(); });
   } catch (const std::system_error& error) {
     log(LogLevel::info, std::string("counts of problems are written at the end only: no thread: ") + error.what());

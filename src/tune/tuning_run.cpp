@@ -1,5 +1,6 @@
 #include "tune/tuning_run.hpp"
 
+#include "base/blocked_signals.hpp"
 #include "base/callback_guard.hpp"
 #include "gpu/nvrtc.hpp"
 #include "tune/record_comparison.hpp"
@@ -145,7 +146,10 @@ TuningReport Run::run(std::span<const Workload> problems) {
 
 void Run::start() {
   for (const int gpu : options_.gpus) lanes_.emplace_back().gpu = gpu;
-  for (Lane& lane : lanes_) lane.thread = std::thread([this, &lane] { work(lane); });
+  {
+    const BlockedSignals blocked;
+    for (Lane& lane : lanes_) lane.thread = std::thread([this, &lane] { work(lane); });
+  }
   toolchain_ = toolchain();
   {
     std::unique_lock lock(mutex_);

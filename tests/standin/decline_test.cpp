@@ -5,6 +5,12 @@
 #include "context_impl.hpp"
 #include "runtime/plan_impl.hpp"
 
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -125,6 +131,31 @@ TEST_F(DeclineTest, AClassThatIsDeclinedIsPreparedOnRequest) {
   wait();
   EXPECT_EQ(stats().plans, 1u);
   expect_call(HOTGEMM_SUCCESS, HOTGEMM_IF_PREPARED);
+}
+
+/// The signals that each thread of the process but the calling one blocks.
+std::vector<std::uint64_t> blocked_signals_of_threads() {
+  std::vector<std::uint64_t> masks;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+    if (thread.path().filename() == std::to_string(::gettid())) continue;
+    std::ifstream status(thread.path() / "status");
+    for (std::string line; std::getline(status, line);) {
+      if (line.starts_with("SigBlk:")) masks.push_back(std::stoull(line.substr(7), nullptr, 16));
+    }
+  }
+  return masks;
+}
+
+TEST_F(DeclineTest, TheThreadThatPreparesTakesNoSignalOfTheProgram) {
+  make();
+  expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_PREPARED | HOTGEMM_PREPARE_LATER);
+  const std::vector<std::uint64_t> masks = blocked_signals_of_threads();
+  ASSERT_FALSE(masks.empty());
+  for (const std::uint64_t mask : masks) {
+    EXPECT_NE(mask >> (SIGTERM - 1) & 1, 0u);
+    EXPECT_EQ(mask >> (SIGSEGV - 1) & 1, 0u) << "a fault is the thread's own";
+  }
+  wait();
 }
 
 TEST_F(DeclineTest, AKernelThatNoCallMayRunIsNotLoaded) {
