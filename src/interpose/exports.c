@@ -76,8 +76,11 @@ static struct product product_of_POINTERS_EX(HOTGEMM_PARAMETERS_POINTERS_EX(int6
 }
 
 static struct product product_of_HGEMM_POINTERS(HOTGEMM_PARAMETERS_POINTERS(int64_t)) {
-  return product_of_POINTERS_EX(handle, op_a, op_b, m, n, k, alpha, a, CUDA_R_16F, lda, b, CUDA_R_16F, ldb, beta, c,
-                                CUDA_R_16F, ldc, batch, CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT);
+  struct product product =
+      product_of_POINTERS_EX(handle, op_a, op_b, m, n, k, alpha, a, CUDA_R_16F, lda, b, CUDA_R_16F, ldb, beta, c,
+                             CUDA_R_16F, ldc, batch, CUBLAS_COMPUTE_16F, CUBLAS_GEMM_DEFAULT);
+  product.only_elements_are_aligned = true;  // the manual asks for more of cublasGemmBatchedEx alone
+  return product;
 }
 
 static struct product product_of_SGEMM_POINTERS(HOTGEMM_PARAMETERS_POINTERS(int64_t)) {

@@ -88,6 +88,15 @@ TEST_F(PlainF32, IsNotServed) {
 }
 
 using Report = EnvironmentTest;
+TEST_F(Report, ListsArraysOfHalves) {
+  Product p{.k = 8, .batch = 2, .type = CUDA_R_16F, .type_c = CUDA_R_16F};
+  p.allocate();
+  const std::uint16_t one = 0x3c00, zero = 0;
+  EXPECT_EQ(bound::cublasHgemmBatched(handle_, p.op_a, p.op_b, p.m, p.n, p.k, &one, p.a.array(), p.a.int_ld(),
+                                      p.b.array(), p.b.int_ld(), &zero, p.c.array(), p.c.int_ld(), p.batch),
+            FakeRecord::kAnswer);
+}
+
 TEST_F(Report, CountsCalls) {
   call_until_served([this] { return call(); });
   for (int i = 0; i < 9; ++i) EXPECT_EQ(call(), CUBLAS_STATUS_SUCCESS);  // 10 served

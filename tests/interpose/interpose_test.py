@@ -137,6 +137,10 @@ print(gemm(*[None] * 14))
         declined = int(re.search(r"# +(\d+)  not prepared yet", report)[1])
         return report, problems, declined
 
+    def test_arrays_of_halves_have_aligned_elements_and_no_more(self):
+        _, problems, _ = self.report_of("Report.ListsArraysOfHalves")
+        self.assertEqual([re.search(r"align=(\S+)", problem)[1] for problem in problems], ["2"])
+
     def test_the_report_holds_so_many_problems(self):
         report, problems, declined = self.report_of("Report.ListsAsManyProblemsAsItHolds")
         self.assertEqual(len(problems), 2048)
