@@ -238,19 +238,21 @@ TaskChoices choices_of(const Engine& engine, const PrewarmTask& task, const std:
   const Workload& problem = task.problem;
   TaskChoices found{.choices = {}, .refusal = refusal_of_function(engine.bundle, problem)};
   if (found.refusal) return found;
-  try {
-    for (const Environment& environment : environments_for(problem, known)) {
+  std::optional<Error> refusal;  // of one GPU; another may be smaller than the problem's SM limit
+  for (const Environment& environment : environments_for(problem, known)) {
+    try {
       Affordable affordable = within_workspace(choose(problem, task.arch, engine.database, engine.query(environment)),
                                                problem, engine.workspace_of, engine.workspace.cap_bytes());
       if (affordable.choices.empty()) throw too_little_workspace(problem, affordable);
       // Choices after the first count too: kernels spill, or need workspace.
       const bool is_new = std::ranges::find(found.choices, affordable.choices) == found.choices.end();
       if (is_new) found.choices.push_back(std::move(affordable.choices));
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::not_supported) throw;
+      if (!refusal) refusal = error;
     }
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_supported) throw;
-    if (found.choices.empty()) found.refusal = error;
   }
+  if (found.choices.empty()) found.refusal = refusal;
   return found;
 }
 

@@ -136,17 +136,28 @@ class VerifyTest(PrewarmCase):
         self.assertNotIn("failure", second)
 
     def test_a_problem_that_prewarm_refuses_is_listed_with_the_reason(self):
-        # 512 blocks of one architecture's kernels exceed the limit; nobody told the function's source.
-        refused = ["4096 4096 4096 nn f16 sms=1", "64 64 64 nn f16 epilogue=function:" + self.unknown_function()]
-        words = ["prewarm", "--arch", "sm_80", *(word for problem in refused for word in ("--shape", problem)),
+        words = ["prewarm", "--arch", "sm_80", "--shape", "64 64 64 nn f16 epilogue=function:" + self.unknown_function(),
                  "--shape", "64 64 64 nn f16"]
         listed = self.run_json(*words, "--list", expect=2)
         verified = self.run_json(*words, "--verify", expect=3)
         reasons = [entry["failure"] for entry in listed["results"] if "failure" in entry]
-        self.assertEqual(reasons, [entry["failure"] for entry in verified["results"]][:2])
-        self.assertIn("SMs", reasons[0])
-        self.assertIn("is not known", reasons[1])
+        self.assertEqual(reasons, [entry["failure"] for entry in verified["results"]][:1])
+        self.assertIn("is not known", reasons[0])
         self.assertEqual(listed["to_compile"], 1)
+
+    def test_a_small_gpu_may_have_no_more_sms_than_the_limit(self):
+        """On a larger one a kernel without that limit would have too many blocks."""
+        words = ["prewarm", "--arch", "sm_90a", "--shape", "4096 4096 512 nn f32 sms=114"]
+        listed = self.run_json(*words, "--list")
+        verified = self.run_json(*words, "--verify", expect=3)
+        self.assertEqual([e["config"] for e in verified["results"]], [e["config"] for e in listed["results"]])
+
+    def test_all_that_tuning_compiles_is_listed(self):
+        for problem in ("4096 4096 4096 nn bf16", "1001 999 1003 nn bf16"):
+            words = ["prewarm", "--arch", "sm_90a", "--candidates", "--shape", problem]
+            listed = self.run_json(*words, "--list")
+            self.assertEqual(self.run_json(*words, "--verify", expect=3)["failed"], listed["to_compile"])
+            self.assertEqual([e["config"] for e in listed["results"]].count("check"), 1)
 
     def unknown_function(self):
         source = self.path / "twice.txt"

@@ -20,12 +20,9 @@ bool PrewarmListing::add(const PrewarmTask& task, bool with_candidates) {
   }
   std::set<std::string> seen;
   for (const std::vector<Choice>& choices : found.choices) {
-    const Choice& choice = choices.front();
+    const Choice& choice = first_without_spills(task, choices);
     if (seen.insert(to_string(choice.config)).second) row(task, choice.config, to_string(choice.origin));
-    const bool copies = repacks(choice.launch) || is_prepacked(task.problem);
-    if (copies && seen.insert("repack").second) {  // the kernel that copies operands for others
-      row(task, "repack", "copies operands", render_repack(task.arch, engine_.bundle));
-    }
+    if (repacks(choice.launch) || is_prepacked(task.problem)) row_of_repack(task, seen);
     if (engine_.workspace_of(choice.config, choice.launch, task.problem).is_empty()) continue;
     const Choice* without = first_without_workspace(choices, choice, task.problem, engine_.workspace_of);
     if (without != nullptr && seen.insert(to_string(without->config)).second) {
@@ -39,8 +36,28 @@ bool PrewarmListing::add(const PrewarmTask& task, bool with_candidates) {
   const int most = TuneOptions{}.max_candidates;
   for (const Candidate& c : candidates_if_any(measured.problem, nominal_device(task.arch), most)) {
     if (seen.insert(to_string(c.config)).second) row(measured, c.config, "candidate");
+    if (repacks(c.launch)) row_of_repack(task, seen);
   }
+  if (checked_.insert(task.arch).second)
+    row(measured, "check", "checks results", render_check(task.arch, engine_.bundle));
   return true;
+}
+
+/// The first of the choices that is not known to spill, which takes a compilation, or else the last one.
+const Choice& PrewarmListing::first_without_spills(const PrewarmTask& task, const std::vector<Choice>& choices) const {
+  const auto spills = [&](const Choice& choice) {
+    const std::optional<Cubin> known =
+        engine_.builder.find(render(choice.config, traits_of(task.problem, choice.launch), task.arch, engine_.bundle));
+    return known && known->spill_bytes > most_spill_bytes(task.problem);
+  };
+  const auto found = std::ranges::find_if_not(choices, spills);
+  return found != choices.end() ? *found : choices.back();
+}
+
+/// The kernel that copies operands for others, unless it has a row.
+void PrewarmListing::row_of_repack(const PrewarmTask& task, std::set<std::string>& seen) {
+  if (!seen.insert("repack").second) return;
+  row(task, "repack", "copies operands", render_repack(task.arch, engine_.bundle));
 }
 
 void PrewarmListing::add_unsupported(const PrewarmTask& task, const std::string& refusal) {

@@ -25,6 +25,8 @@ class PrewarmListing {
   std::size_t missing() const { return missing_.size(); }
 
  private:
+  const Choice& first_without_spills(const PrewarmTask& task, const std::vector<Choice>& choices) const;
+  void row_of_repack(const PrewarmTask& task, std::set<std::string>& seen);
   void add_unsupported(const PrewarmTask& task, const std::string& refusal);
   void row(const PrewarmTask& task, const KernelConfig& config, std::string_view origin);
   void row(const PrewarmTask& task, const std::string& name, std::string_view origin, const KernelSource& source);
@@ -33,6 +35,7 @@ class PrewarmListing {
   Table table_{{{"problem"}, {"arch"}, {"kernel"}, {"origin"}, {"cached"}}};
   Json json_ = Json::array();
   std::set<std::string> missing_;
+  std::set<std::string> checked_;  ///< the architectures whose kernel for checks has a row
 };
 
 }  // namespace hotgemm::command
