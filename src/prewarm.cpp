@@ -62,6 +62,8 @@ class PrewarmRun {
     for (std::size_t i = 0; i < tasks.size(); ++i) {
       const bool is_supported = collect(i, tasks[i], environments[tasks[i].arch]);
       if (options_.candidates && is_supported) add_candidates(tasks[i].problem, tasks[i].arch);
+      if (options_.planning && !options_.planning(i + 1, tasks.size())) report_.interrupted = true;
+      if (report_.interrupted) return;
     }
   }
 

@@ -39,6 +39,8 @@ struct PrewarmRunOptions {
   bool candidates = false;
   bool looks_only = false;   ///< compiles and stores nothing; a kernel that is not in the cache fails
   bool fills_layer = false;  ///< the user's layer also gets the kernels that lie in a layer below it
+  /// Called for each task whose kernels were chosen, before anything is compiled; false ends the run.
+  std::function<bool(std::size_t done, std::size_t total)> planning;
   /// As in PrewarmOptions, over all tasks, with the symbol of the kernel that was done last.
   std::function<bool(std::size_t done, std::size_t total, const std::string& kernel)> progress;
 };

@@ -199,6 +199,18 @@ class LossTest(cli_test.CliTest):
                 kept += process.returncode == 130
         self.assertGreater(kept, 0)
 
+    def test_a_signal_ends_the_choice_of_kernels(self):
+        """It takes long for so many problems, and nothing is compiled meanwhile."""
+        shapes = ",".join(f"64x{n}x{k}" for n in range(64, 2112, 64) for k in (64, 512, 4096))
+        words = ["prewarm", "--arch", "sm_90a", "--shape", shapes, "--m-buckets", "1:8192", "--verify"]
+        with subprocess.Popen([cli_test.COMMAND, *words], env=self.environment, stderr=subprocess.PIPE, text=True) as process:
+            time.sleep(2)
+            process.send_signal(signal.SIGINT)
+            start = time.monotonic()
+            process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 130)
+        self.assertLess(time.monotonic() - start, 8)
+
 
 if __name__ == "__main__":
     sys.exit(cli_test.main())
