@@ -71,7 +71,8 @@ struct BinaryCache::Impl {
   void warn(const std::filesystem::path& about, const std::exception& error, const std::string& consequence);
   template <typename Work>
   auto on_user_layer(const char* what, Work work);
-  std::string why_not_writable() const;
+  std::string why_not_writable(const std::string& what) const;
+  void require_writable(const std::string& attempt) const;
   void note_store_failure(std::string reason);
 
   BinaryCacheOptions options;
@@ -172,11 +173,16 @@ std::optional<Cubin> BinaryCache::Impl::from_disk(const Identity& identity, cons
   return cubin;
 }
 
-std::string BinaryCache::Impl::why_not_writable() const {
+/// `what` is "written to" or "removed from".
+std::string BinaryCache::Impl::why_not_writable(const std::string& what) const {
   if (wanted_directory.empty()) return "there is no cache directory";
   const std::string mode(to_string(options.mode));
-  return "nothing is written to " + wanted_directory.string() + ", because the mode of the cache is " + mode +
+  return "nothing is " + what + " " + wanted_directory.string() + ", because the mode of the cache is " + mode +
          " (HOTGEMM_CACHE)";
+}
+
+void BinaryCache::Impl::require_writable(const std::string& attempt) const {
+  if (!may_write()) throw Error(ErrorCode::io_error, attempt + ": " + why_not_writable("removed from"));
 }
 
 void BinaryCache::Impl::note_store_failure(std::string reason) {
@@ -185,7 +191,7 @@ void BinaryCache::Impl::note_store_failure(std::string reason) {
 }
 
 void BinaryCache::Impl::publish(const CacheEntry& entry) {
-  if (!may_write()) note_store_failure(why_not_writable());
+  if (!may_write()) note_store_failure(why_not_writable("written to"));
   if (!may_write() || !writing) return;
   try {
     const std::vector<std::uint8_t> bytes = encode_entry(entry);
@@ -292,10 +298,10 @@ ShardLock BinaryCache::lock(const Identity& identity, std::chrono::milliseconds 
   return impl_->locks->acquire(identity.digest[0], wait);
 }
 
-std::vector<CacheEntryInfo> BinaryCache::list() {
+CacheList BinaryCache::list() {
   if (!impl_->user) return {};
   const auto read = [&](const CacheLayer& layer) {
-    std::vector<CacheEntryInfo> infos;
+    CacheList list;
     const std::int64_t now_ns = wall_clock_ns();
     for (const CacheLayer::Item& item : layer.scan()) {
       if (item.kind != CacheLayer::Kind::entry) continue;
@@ -303,24 +309,24 @@ std::vector<CacheEntryInfo> BinaryCache::list() {
         const auto entry = layer.check(item);
         if (!entry) continue;
         const Cubin& cubin = entry->cubin;
-        infos.push_back({.path = layer.path_of(item),
-                         .identity = entry->identity.hex(),
-                         .symbol = cubin.symbol,
-                         .arch = cubin.arch,
-                         .toolchain = cubin.toolchain,
-                         .registers = cubin.registers,
-                         .spill_bytes = cubin.spill_bytes,
-                         .static_smem_bytes = cubin.static_smem_bytes,
-                         .compile_ms = cubin.compile_ms,
-                         .created_ns = entry->created_ns,
-                         .used_ns = item.used_ns(now_ns),
-                         .bytes = item.bytes()});
+        list.entries.push_back({.path = layer.path_of(item),
+                                .identity = entry->identity.hex(),
+                                .symbol = cubin.symbol,
+                                .arch = cubin.arch,
+                                .toolchain = cubin.toolchain,
+                                .registers = cubin.registers,
+                                .spill_bytes = cubin.spill_bytes,
+                                .static_smem_bytes = cubin.static_smem_bytes,
+                                .compile_ms = cubin.compile_ms,
+                                .created_ns = entry->created_ns,
+                                .used_ns = item.used_ns(now_ns),
+                                .bytes = item.bytes()});
       } catch (const std::runtime_error& error) {
-        log(LogLevel::debug, "kernel cache: left out of the list: " + item.name + ": " + error.what());
+        list.bad.push_back({layer.path_of(item), error.what()});
       }
     }
-    std::sort(infos.begin(), infos.end(), [](const auto& a, const auto& b) { return a.path < b.path; });
-    return infos;
+    std::ranges::sort(list.entries, {}, &CacheEntryInfo::path);
+    return list;
   };
   return impl_->on_user_layer("list", read);
 }
@@ -367,7 +373,7 @@ CacheStat BinaryCache::stat() {
 }
 
 std::size_t BinaryCache::trim(std::uint64_t max_bytes) {
-  if (!impl_->may_write()) throw Error(ErrorCode::invalid_argument, "trim: this cache is not writable");
+  impl_->require_writable("trim");
   const auto result = impl_->on_user_layer("trim", [&](const CacheLayer& layer) { return layer.trim(max_bytes); });
   const std::lock_guard guard(impl_->size_mutex);
   impl_->known_bytes = result.bytes;
@@ -375,7 +381,7 @@ std::size_t BinaryCache::trim(std::uint64_t max_bytes) {
 }
 
 std::size_t BinaryCache::clear() {
-  if (!impl_->may_write()) throw Error(ErrorCode::invalid_argument, "clear: this cache is not writable");
+  impl_->require_writable("clear");
   const std::size_t removed = impl_->on_user_layer("clear", [](const CacheLayer& layer) { return layer.clear(); });
   {
     const std::lock_guard guard(impl_->size_mutex);

@@ -41,6 +41,11 @@ struct VerifyReport {
   std::vector<Bad> bad;
 };
 
+struct CacheList {
+  std::vector<CacheEntryInfo> entries;  ///< the good ones, sorted by path
+  std::vector<VerifyReport::Bad> bad;
+};
+
 struct CacheStat {
   // State of the user's layer at the time of the call.
   std::size_t entries = 0;
@@ -108,15 +113,14 @@ class BinaryCache {
   // The functions below work on the user's layer. They throw Error{io_error} when it cannot be used. A missing layer
   // counts as empty.
 
-  /// The good entries, sorted by path.
-  std::vector<CacheEntryInfo> list();
+  CacheList list();
   /// Checks the hash of every entry and lists the bad ones. Changes nothing.
   VerifyReport verify();
   CacheStat stat();
   /// The counts of `stat`, without a look at the disk. Never throws.
   CacheStat counts() const;
   /// Removes the least recently used entries until at most `max_bytes` are left, and returns the number of files
-  /// removed. In CacheMode::read_only and off, trim and clear throw Error{invalid_argument}.
+  /// removed. In CacheMode::read_only and off, trim and clear throw Error{io_error}.
   std::size_t trim(std::uint64_t max_bytes);
   /// Removes every file that belongs to the cache, and the kernels in memory. Returns the number of files removed.
   std::size_t clear();

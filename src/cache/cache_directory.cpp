@@ -29,6 +29,17 @@ auto retry(Call call) {
   return result;
 }
 
+/// Throws errno, of an attempt to open the directory without following links.
+[[noreturn]] void throw_unopened(int parent, const char* name, const std::filesystem::path& path) {
+  const int error = errno;
+  struct ::stat status {};
+  if (::fstatat(parent, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(status.st_mode)) {
+    throw Error(ErrorCode::io_error, path.string() + " is a symbolic link, and hotgemm follows none");
+  }
+  errno = error;
+  throw_errno("open the directory " + path.string());
+}
+
 class Descriptor {
  public:
   explicit Descriptor(int fd) : fd_(fd) {}
@@ -120,7 +131,7 @@ std::optional<CacheDirectory> CacheDirectory::open(const std::filesystem::path& 
   if (fd < 0) {
     if (errno == ENOENT && !create) return std::nullopt;
     if (errno == ENOENT && made != 0) errno = made;
-    throw_errno("open the directory " + clean.string());
+    throw_unopened(AT_FDCWD, clean.c_str(), clean);
   }
   CacheDirectory directory(fd, clean, rules);
   directory.check_directory();
@@ -139,7 +150,7 @@ std::optional<CacheDirectory> CacheDirectory::subdirectory(const std::string& na
   if (fd < 0) {
     if (errno == ENOENT && !create) return std::nullopt;
     if (errno == ENOENT && made != 0) errno = made;
-    fail("open the directory", name);
+    throw_unopened(fd_, name.c_str(), path_ / name);
   }
   CacheDirectory directory(fd, path_ / name, rules_);
   directory.directory_mode_ = directory_mode_;

@@ -22,6 +22,7 @@ namespace hotgemm {
 namespace {
 
 constexpr int kDirectoryFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+constexpr const char* kIsLink = "it is a symbolic link, and hotgemm follows none";
 constexpr int kReadFlags =
     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;  // O_NONBLOCK: opening a FIFO must not wait for a writer
 
@@ -54,7 +55,8 @@ void read_directory(int directory_fd, const std::filesystem::path& path, const O
     const std::filesystem::path file_path = path / name;
     const FileDescriptor fd(::openat(directory_fd, name.c_str(), kReadFlags));
     if (!fd) {
-      if (errno != ENOENT) report(io_error("read " + file_path.string()).what());  // ENOENT: removed in the meantime
+      if (errno == ENOENT) continue;  // removed in the meantime
+      report(io_error("read " + file_path.string(), errno == ELOOP ? kIsLink : std::strerror(errno)).what());
       continue;
     }
     if (const std::string reason = distrust(fd.get(), owners, trust_shared); !reason.empty()) {
@@ -125,7 +127,12 @@ FileDescriptor open_records(const std::filesystem::path& layer, const char* kind
       FileDescriptor next(*part == '\0' ? ::open(path.c_str(), kDirectoryFlags | O_NOFOLLOW)
                                         : ::openat(directory.get(), part, kDirectoryFlags | O_NOFOLLOW));
       if (!next && errno == ENOENT) return {};
-      if (!next) throw io_error("open the records in " + path.string());
+      if (!next) {
+        const std::string reason = std::strerror(errno);
+        std::error_code ignored;
+        const bool is_link = std::filesystem::is_symlink(std::filesystem::symlink_status(path, ignored));
+        throw io_error("open the records in " + path.string(), is_link ? kIsLink : reason);
+      }
       const std::string reason = distrust(next.get(), this_user(), trust_shared);
       if (!reason.empty()) throw io_error("use the records in " + path.string(), reason);
       directory = std::move(next);

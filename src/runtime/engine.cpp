@@ -40,7 +40,10 @@ Options user_layer_options(const ContextOptions& options) {
 bool reads_shipped_records(const ContextOptions& options) {
   if (options.shipped_records) return *options.shipped_records;
   const char* variable = ::secure_getenv("HOTGEMM_SHIPPED_RECORDS");
-  return variable == nullptr || std::string_view(variable) != "off";
+  const std::string word = variable == nullptr ? "" : variable;
+  if (word.empty() || word == "on") return true;
+  if (word == "off") return false;
+  throw Error(ErrorCode::invalid_argument, "HOTGEMM_SHIPPED_RECORDS=" + word + ": expected on or off");
 }
 
 DatabaseOptions database_options(const ContextOptions& options) {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Losses and false claims of the command: files that it would replace, records that it could not store, signals."""
 
+import io
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 
 import cli_test
@@ -210,6 +212,138 @@ class LossTest(cli_test.CliTest):
             process.communicate(timeout=120)
         self.assertEqual(process.returncode, 130)
         self.assertLess(time.monotonic() - start, 8)
+
+
+class UnusableTest(cli_test.CliTest):
+    """What a command cannot use or store is named, and is no success where the command promised it."""
+
+    def failed(self, *words):
+        return self.run_command(*words, expect=3).stderr
+
+    def damage(self, *entries):
+        for entry in entries:
+            data = bytearray(entry.read_bytes())
+            data[-100] ^= 1
+            entry.write_bytes(data)
+
+    # ---- layers ----
+
+    def layer_with(self, text, mode=0o644):
+        file = self.path / "layer" / "records.jsonl"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+        file.chmod(mode)
+        return file
+
+    def test_records_of_a_layer_count_whatever_their_modes(self):
+        self.need_nvrtc()
+        with RECORDS.open(encoding="utf-8") as lines:
+            record = next(line for line in lines if line.startswith('{"class":"1 12288 4096 nt bf16 '))
+        file = self.layer_with(record, mode=0o664)
+        file.parent.chmod(0o775)
+        words = ["prewarm", "--arch", "sm_90a", "--shape", "1 12288 4096 nt bf16", "--layer", "layer", "--jobs", "1"]
+        output = self.run_json(*words)
+        self.assertEqual([entry["origin"] for entry in output["results"]], ["tuned"])
+        self.assertEqual((file.parent.stat().st_mode & 0o777, file.stat().st_mode & 0o777), (0o755, 0o644))
+
+    def test_a_layer_with_records_that_do_not_count_is_not_usable(self):
+        with RECORDS.open(encoding="utf-8") as lines:
+            record = next(lines)
+        words = [*PREWARM, "--layer", "layer"]
+        for text in ("garbage\n", record + "garbage\n", record[:-2] + "\n", record[:len(record) // 2]):
+            file = self.layer_with(text)
+            line = 2 if text.startswith(record) else 1
+            self.assertIn(f"the layer {file.parent} is not usable: {file}:{line} is no record: ", self.failed(*words))
+        file.unlink()
+        file.symlink_to(RECORDS)
+        self.assertIn(f"cannot read {file}: it is a symbolic link", self.failed(*words))
+        if os.geteuid() == 0:
+            file.unlink()
+            os.chown(self.layer_with(record), 12345, 12345)
+            self.assertIn(f"{file} is left out: it belongs to user 12345", self.failed(*words))
+        self.assertEqual(list((self.path / "layer").rglob("*.hgk")), [])
+
+    def test_a_layer_that_is_not_there_is_noted(self):
+        (self.path / "there").mkdir()
+        absent = self.path / "absent"
+        self.environment["HOTGEMM_CACHE_PATH"] = f"{absent}:{self.path / 'there'}"
+        for command in ("ls", "stat", "verify"):
+            self.assertEqual(self.run_command("cache", command).stderr,
+                             f"hotgemm: the layer {absent} is not used: there is no such directory\n")
+        self.assertEqual(len(self.run_json("cache", "stat")["layers"]), 2)
+        lines = self.run_command("info").stdout.splitlines()
+        self.assertTrue(any(line.endswith(f"read-only layer {absent}: there is no such directory") for line in lines))
+        self.assertTrue(any(line.endswith(f"read-only layer {self.path / 'there'}") for line in lines))
+
+    def test_a_link_to_a_directory_is_called_a_link(self):
+        (self.path / "there").mkdir(mode=0o700)
+        link = self.path / "link"
+        link.symlink_to("there")
+        message = f"{link} is a symbolic link, and hotgemm follows none"
+        self.assertIn(f"hotgemm: {message}\n", self.failed("cache", "ls", "--cache-dir", "link"))
+        self.assertIn(f"the records in {link}: it is a symbolic link", self.failed("db", "show", "--cache-dir", "link"))
+        self.environment["HOTGEMM_CACHE_PATH"] = str(link)
+        self.assertIn(message, self.run_command("cache", "verify", expect=2).stderr)
+
+    def test_a_kernel_that_is_damaged_is_told_where_kernels_are_looked_up(self):
+        self.need_nvrtc()
+        self.run_command(*PREWARM, "--layout", "nn,nt")
+        entries = sorted((self.path / "cache").rglob("*.hgk"))
+        self.damage(entries[0])
+        done = self.run_command("cache", "ls")
+        self.assertIn(entries[1].name[:12], done.stdout)
+        self.assertEqual(done.stderr, "hotgemm: 1 file is not usable; `hotgemm cache verify` names it\n")
+        self.damage(entries[1])
+        done = self.run_command("cache", "ls")
+        self.assertEqual(done.stdout, "no kernel in the cache is usable\n")
+        self.assertEqual(done.stderr, "hotgemm: 2 files are not usable; `hotgemm cache verify` names them\n")
+        told = self.failed("cache", "extract", entries[0].name[:16], "k.cubin")
+        self.assertIn(f"is not usable: {entries[0]}: ", told)
+
+    # ---- bundles ----
+
+    def test_an_import_that_stores_nothing_does_not_say_imported(self):
+        self.need_nvrtc()
+        self.run_command(*PREWARM, "--export", "k.tar")
+        self.environment["HOTGEMM_CACHE"] = "ro"
+        said = self.run_command("prewarm", "--import", "k.tar").stdout
+        self.assertIn("in the cache already, and nothing is stored (HOTGEMM_CACHE=ro)", said)
+        self.assertNotIn("imported", said)
+        self.assertEqual(self.run_json("prewarm", "--import", "k.tar")["imported"], {})
+
+    def test_what_is_no_bundle_is_called_what_it_is(self):
+        os.mkfifo(self.path / "pipe")
+        (self.path / "short.txt").write_text("no archive\n")
+        (self.path / "long.txt").write_text("no archive\n" * 100)
+        for name, reason in ((".", "it is a directory"), ("pipe", "it is not a regular file"),
+                             ("short.txt", "it is no tar archive"), ("long.txt", "it is no tar archive")):
+            self.assertIn(f"read the archive {name}: {reason}", self.failed("prewarm", "--import", name))
+
+    def test_a_bundle_without_kernels_imports_none(self):
+        manifest = b'{"bundle": 1, "kernels": []}'
+        with tarfile.open(self.path / "none.tar", "w", format=tarfile.USTAR_FORMAT) as archive:
+            member = tarfile.TarInfo("manifest.json")
+            member.size = len(manifest)
+            archive.addfile(member, io.BytesIO(manifest))
+        self.assertEqual(self.run_command("prewarm", "--import", "none.tar").stdout,
+                         "0 kernels imported from none.tar\n")
+
+    def test_a_bundle_that_cannot_be_written_is_found_before_kernels_are_compiled(self):
+        (self.path / "file").write_text("")
+        for name, reason in (("absent/k.tar", "No such file or directory"), ("file/k.tar", "Not a directory")):
+            self.assertEqual(self.failed(*PREWARM, "--export", name), f"hotgemm: cannot write {name}: {reason}\n")
+        self.assertEqual(list((self.path / "cache").rglob("*.hgk")), [])
+
+    # ---- caches that may not be changed ----
+
+    def test_what_may_not_be_removed_is_named_with_the_reason(self):
+        for mode in ("ro", "off"):
+            self.environment["HOTGEMM_CACHE"] = mode
+            reason = (f"nothing is removed from {self.path / 'cache'}, because the mode of the cache is {mode} "
+                      "(HOTGEMM_CACHE)\n")
+            for words, start in ((["cache", "clear"], "clear: "), (["cache", "trim", "--max-size", "1"], "trim: "),
+                                 (["db", "prune"], ""), (["db", "rejections", "--clear"], "")):
+                self.assertEqual(self.failed(*words), f"hotgemm: {start}{reason}")
 
 
 if __name__ == "__main__":

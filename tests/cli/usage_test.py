@@ -27,6 +27,11 @@ class MessageTest(cli_test.CliTest):
                 ([*bench, "--budget=-3"], "--budget -3: expected a number above 0"),
                 ([*bench, "--rounds", "x"], "--rounds x: expected a whole number from 1 to 100000"),
                 ([*bench, "--seed", "many"], "--seed many: expected a whole number of at least 0"),
+                ([*bench, "--seed", "-1"], "--seed -1: expected a whole number of at least 0"),
+                (["emulate", "--shape", "8x8x8", "--seed=-1"], "--seed -1: expected a whole number of at least 0"),
+                (["show", "--shape", "8x8x8", "--top", "-1"], "--top -1: expected a whole number of at least 0"),
+                (["show", "--shape", "8x8x8", "--top", "9" * 20],
+                 "--top 99999999999999999999: expected a whole number of at least 0"),
                 ([*bench, "--device", "-1"], "--device -1: expected a whole number of at least 0"),
                 ([*bench, "--mode", "egaer"], "--mode egaer: expected one of eager, graph, auto; did you mean eager?"),
                 ([*bench, "--beta", "3"], "--beta 3: expected one of 0, 1"),
@@ -78,6 +83,29 @@ class MessageTest(cli_test.CliTest):
         nt = self.run_command("show", cli_test.CONFIG, "--source", "--layout", "nt", "--arch", "sm_80").stdout
         self.assertIn("Op::t", nt)
 
+    def test_a_config_is_shown_for_one_problem(self):
+        for words in (["--shape", "8x8x8,8x16x8"], ["--shape", "8x8x8", "--layout", "nn,nt", "--source"]):
+            told = self.run_command("show", cli_test.CONFIG, *words, "--arch", "sm_80", expect=1).stderr
+            self.assertIn("give one problem only", told)
+        self.assertIn("for 8 8 8 nn f16:", self.run_command("show", "naive", "--shape", "8x8x8").stdout)
+
+    def test_an_import_alone_takes_no_options_of_problems(self):
+        for words in (["--arch", "sm_80"], ["--layout", "nt"], ["--dtype", "bf16"], ["--acc", "f32"], ["--align", "16"],
+                      ["--beta", "1"], ["--m-buckets", "1:8"], ["--candidates"], ["--shard", "0/2"], ["--report"],
+                      ["--fail-on-miss"], ["--export", "copy.tar"]):
+            told = self.run_command("prewarm", "--import", "k.tar", *words, expect=1).stderr
+            self.assertEqual(told, f"hotgemm: {words[0]} with --import needs problems: --shape, --shapes or --from-db\n")
+
+    def test_a_word_of_a_variable_that_is_not_known(self):
+        show = ["show", "--shape", "8x8x8", "--arch", "sm_80", "--top", "1"]
+        for word in ("0", "no", "OFF"):
+            self.environment["HOTGEMM_SHIPPED_RECORDS"] = word
+            self.assertEqual(self.run_command(*show, expect=1).stderr,
+                             f"hotgemm: HOTGEMM_SHIPPED_RECORDS={word}: expected on or off\n")
+        for word in ("on", "off", ""):
+            self.environment["HOTGEMM_SHIPPED_RECORDS"] = word
+            self.run_command(*show)
+
     def test_sizes_and_lists_that_make_no_sense(self):
         prewarm = ["prewarm", "--list"]
         for words, named in ((["--arch", "sm_80", "--shape", "0x64x64"], "m is 0, so D has no elements"),
@@ -128,6 +156,9 @@ class PageTest(cli_test.CliTest):
             self.assertEqual(page, self.run_command(*words, "--help").stdout)
             self.assertIn(f"Usage: hotgemm {command} ", page)
         self.assertEqual(self.run_command("help").stdout, self.run_command("--help").stdout)
+        for words, usage in (("show", "[config]"), ("db diff", "first second"), ("db lint", "file...")):
+            self.assertIn(f"Usage: hotgemm {words} [OPTIONS] {usage}\n",
+                          self.run_command("help", *words.split()).stdout)
 
     def test_help_is_grouped_and_fits(self):
         for columns in (50, 80, 100):

@@ -205,7 +205,7 @@ TEST_F(BinaryCacheTest, StampsToComeCountAsNow) {
   set_mtime(entry_path(identity_of(1)), std::chrono::hours(24 * 3650));
   EXPECT_EQ(cache.trim(3 * 4096), 1U);
   EXPECT_FALSE(std::filesystem::exists(entry_path(identity_of(0))));
-  for (const auto& info : cache.list()) {
+  for (const auto& info : cache.list().entries) {
     EXPECT_LE(info.used_ns, std::chrono::system_clock::now().time_since_epoch() / 1ns);
   }
   // A use sets the time stamp back to now.
@@ -317,7 +317,7 @@ TEST_F(BinaryCacheTest, OffTouchesNoDiskButRemembers) {
 TEST_F(BinaryCacheTest, ListVerifyTrimAndClear) {
   BinaryCache cache(options());
   for (int i = 0; i < 3; ++i) cache.store(identity_of(i), cubin_of(i));
-  const auto list = cache.list();
+  const auto list = cache.list().entries;
   ASSERT_EQ(list.size(), 3U);
   const auto first = std::find_if(list.begin(), list.end(), [](const auto& info) { return info.symbol == "kernel_0"; });
   ASSERT_NE(first, list.end());
@@ -338,7 +338,9 @@ TEST_F(BinaryCacheTest, ListVerifyTrimAndClear) {
   EXPECT_EQ(report.bad[0].path, path);
   EXPECT_FALSE(report.bad[0].reason.empty());
   EXPECT_TRUE(std::filesystem::exists(path)) << "verify changes nothing";
-  EXPECT_EQ(cache.list().size(), 2U);
+  EXPECT_EQ(cache.list().entries.size(), 2U);
+  ASSERT_EQ(cache.list().bad.size(), 1U);
+  EXPECT_EQ(cache.list().bad[0].path, path);
 
   EXPECT_FALSE(find_afresh(identity_of(1)));
   EXPECT_EQ(cache.stat().bad_files, 1U);

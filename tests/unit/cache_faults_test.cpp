@@ -265,7 +265,7 @@ TEST_F(CacheFaultsTest, MemoryOnlyWithoutADirectoryAndNeverTheWorkingDirectory) 
     BinaryCache cache(BinaryCacheOptions{});
     cache.store(identity_of(1), cubin_of(1));
     if (!cache.find(identity_of(1)) || cache.lock(identity_of(1)).held_on_node()) return 2;
-    return cache.list().empty() && cache.stat().entries == 0 ? 0 : 3;
+    return cache.list().entries.empty() && cache.stat().entries == 0 ? 0 : 3;
   });
   EXPECT_EQ(exit_code(child), 0);
   EXPECT_TRUE(std::filesystem::is_empty(work));

@@ -31,8 +31,13 @@ BinaryCache open_cache(const Session& session) {
   return BinaryCache(cache_options(session));
 }
 
+void note_refused(const std::filesystem::path& layer, const std::string& reason) {
+  print_err("hotgemm: the layer {} is not used: {}\n", layer.string(), reason);
+}
+
 /// Calls `visit` with the cache of the user's layer, then with that of each layer below it, which only reads. A layer
-/// below that cannot be used is given to `refused` with the reason.
+/// below that cannot be used is given to `refused` with the reason. One that is not there may still come: it is only
+/// noted.
 template <class Visit, class Refused>
 void for_each_layer(const Session& session, const Visit& visit, const Refused& refused) {
   require_cache_directory(session);
@@ -41,6 +46,10 @@ void for_each_layer(const Session& session, const Visit& visit, const Refused& r
   visit(user);
   if (options.mode == CacheMode::off) return;
   for (const std::filesystem::path& layer : options.read_only_layers) {
+    if (is_absent(layer)) {
+      note_refused(layer, "there is no such directory");
+      continue;
+    }
     BinaryCacheOptions lower = options;
     lower.directory = layer;
     lower.read_only_layers.clear();
@@ -52,10 +61,6 @@ void for_each_layer(const Session& session, const Visit& visit, const Refused& r
       refused(layer, std::string(error.what()));
     }
   }
-}
-
-void note_refused(const std::filesystem::path& layer, const std::string& reason) {
-  print_err("hotgemm: the layer {} is not used: {}\n", layer.string(), reason);
 }
 
 std::string day(std::int64_t ns) {
@@ -72,9 +77,12 @@ int list(Session& session) {
                {"kernel"},
                {"layer"}});
   session.output["entries"] = Json::array();
+  std::size_t bad = 0;
   const auto add = [&](BinaryCache& cache) {
     const std::string layer = cache.directory().string();
-    for (const CacheEntryInfo& e : cache.list()) {
+    const CacheList listed = cache.list();
+    bad += listed.bad.size();
+    for (const CacheEntryInfo& e : listed.entries) {
       table.add({e.identity.substr(0, 12), e.arch, std::to_string(e.registers), std::to_string(e.spill_bytes),
                  std::to_string(e.bytes), day(e.used_ns), e.symbol, layer});
       session.output["entries"].push_back({{"identity", e.identity},
@@ -92,7 +100,11 @@ int list(Session& session) {
     }
   };
   for_each_layer(session, add, note_refused);
-  session.print(table.empty() ? "the cache is empty" : table.text());
+  session.print(!table.empty() ? table.text() : bad == 0 ? "the cache is empty" : "no kernel in the cache is usable");
+  if (bad > 0) {
+    print_err("hotgemm: {} {} not usable; `hotgemm cache verify` names {}\n", in_words(bad, "file"),
+              bad == 1 ? "is" : "are", bad == 1 ? "it" : "them");
+  }
   return kGood;
 }
 
@@ -155,12 +167,22 @@ int path(Session& session) {
 
 CacheEntryInfo find_entry(const Session& session, const std::string& identity) {
   std::vector<CacheEntryInfo> found;
+  std::vector<VerifyReport::Bad> bad;
   const auto search = [&](BinaryCache& cache) {
-    for (CacheEntryInfo& entry : cache.list()) {
+    CacheList listed = cache.list();
+    for (CacheEntryInfo& entry : listed.entries) {
       if (entry.identity.starts_with(identity)) found.push_back(std::move(entry));
+    }
+    for (VerifyReport::Bad& file : listed.bad) {
+      if (file.path.filename().string().starts_with(identity)) bad.push_back(std::move(file));
     }
   };
   for_each_layer(session, search, note_refused);
+  if (found.empty() && !bad.empty()) {
+    throw Error(ErrorCode::io_error,
+                fmt::format("the kernel with an identity that begins with {} is not usable: {}: {}",
+                            in_quotes(identity), bad[0].path.string(), bad[0].reason));
+  }
   if (found.empty()) {
     throw Error(ErrorCode::invalid_argument,
                 "no kernel in the cache has an identity that begins with " + in_quotes(identity));

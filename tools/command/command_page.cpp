@@ -67,6 +67,7 @@ OptionPage option_page(const CLI::Option& option) {
   if (page.names.empty()) page.names.push_back(option.get_name());
   page.is_flag = option.get_items_expected_max() == 0;
   page.is_list = option.get_items_expected_max() > 1;
+  page.is_required = option.get_required();
   if (!page.is_flag) page.value = value_of(option.get_type_name());
   page.meaning = option.get_description();
   if (page.meaning.find("default") == std::string::npos) page.usual = option.get_default_str();
@@ -143,7 +144,10 @@ std::string heading_of(const OptionPage& option) {
 
 std::string usage_of(const CommandPage& page) {
   std::string text = page.name + (page.commands.empty() ? "" : " COMMAND") + " [OPTIONS]";
-  for (const OptionPage& argument : page.arguments) text += " " + heading_of(argument);
+  for (const OptionPage& argument : page.arguments) {
+    const std::string heading = heading_of(argument);
+    text += argument.is_required ? " " + heading : " [" + heading + "]";
+  }
   return text;
 }
 

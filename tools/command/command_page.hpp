@@ -25,7 +25,8 @@ struct OptionPage {
   std::vector<std::string> names;  ///< "-j", "--jobs"; or the one name of an argument without dashes
   bool is_flag = false;
   bool is_list = false;  ///< may have several values
-  OptionValue value;     ///< if it is no flag
+  bool is_required = false;
+  OptionValue value;  ///< if it is no flag
   std::string meaning;
   std::string usual;  ///< the default; empty if there is none, or if the meaning says it
 };

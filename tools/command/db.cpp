@@ -176,10 +176,13 @@ UserLayer user_layer(const Session& session) {
   require_cache_directory(session);
   const BinaryCacheOptions cache = BinaryCacheOptions::from_environment();
   const std::string chosen = context_options(session).cache_directory;
+  const std::filesystem::path directory = chosen.empty() ? cache.directory : std::filesystem::path(chosen);
   if (cache.mode != CacheMode::read_write) {
-    throw Error(ErrorCode::invalid_argument, "HOTGEMM_CACHE forbids changes on disk");
+    throw Error(ErrorCode::io_error,
+                fmt::format("nothing is removed from {}, because the mode of the cache is {} (HOTGEMM_CACHE)",
+                            directory.string(), to_string(cache.mode)));
   }
-  return {chosen.empty() ? cache.directory : std::filesystem::path(chosen), cache.trust_shared};
+  return {directory, cache.trust_shared};
 }
 
 std::string in_use_note(std::size_t segments) {

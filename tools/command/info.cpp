@@ -146,7 +146,8 @@ void describe_cache(Report& report, Json& json, const Session& session, Engine& 
                               stat.bad_files > 0 ? fmt::format(", {} bad files", stat.bad_files) : ""));
   for (const auto& layer : options.read_only_layers) {
     json["read_only_layers"].push_back(layer.string());
-    if (!session.json) report.line("", "read-only layer " + layer.string());
+    const std::string absent = is_absent(layer) ? ": there is no such directory" : "";
+    if (!session.json) report.line("", "read-only layer " + layer.string() + absent);
   }
 }
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -17,8 +19,10 @@ std::filesystem::path output_file(const std::string& name) {
   const bool is_link = std::filesystem::is_symlink(std::filesystem::symlink_status(name, error));
   const std::filesystem::file_status status = std::filesystem::status(name, error);
   if (!std::filesystem::exists(status)) {
-    if (!is_link) return name;
-    throw Error(ErrorCode::invalid_argument, name + " is a link to nothing, so it is not replaced");
+    if (is_link) throw Error(ErrorCode::invalid_argument, name + " is a link to nothing, so it is not replaced");
+    const std::filesystem::path parent = std::filesystem::path(name).parent_path() / ".";
+    if (::access(parent.c_str(), W_OK | X_OK) == 0) return name;
+    throw Error(ErrorCode::io_error, fmt::format("cannot write {}: {}", name, std::strerror(errno)));
   }
   if (!std::filesystem::is_regular_file(status)) {
     throw Error(ErrorCode::invalid_argument, name + " is not a regular file, so it is not replaced");

@@ -11,6 +11,8 @@
 #include "command/table.hpp"
 #include "context_impl.hpp"
 #include "prewarm_run.hpp"
+#include "records/database_files.hpp"
+#include "records/record_text.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -19,8 +21,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <map>
 #include <memory>
 #include <set>
+#include <string_view>
+#include <vector>
 
 namespace hotgemm::command {
 namespace {
@@ -36,6 +41,7 @@ struct PrewarmCommand {
   std::string layer;
   std::string export_file;
   std::string import_file;
+  std::vector<const CLI::Option*> of_problems;  ///< mean nothing without problems
 
   bool with_candidates() const { return selection.candidates || selection.all; }
 };
@@ -129,20 +135,41 @@ int exit_code_of_build(const Session& session, const PrewarmCommand& command, co
   return kGood;
 }
 
-PrewarmRunOptions run_options(const PrewarmCommand& command, Progress& progress) {
+PrewarmRunOptions run_options(const PrewarmCommand& command, Progress& planning, Progress& progress) {
   return {.unsupported = PrewarmRunOptions::Unsupported::is_an_entry,
           .jobs = jobs_or_default(command.jobs),
           .candidates = command.with_candidates(),
           .looks_only = command.verify,
           .fills_layer = !command.layer.empty(),
-          .progress = [&progress](std::size_t done, std::size_t total, const std::string& kernel) {
-            progress.update(done, total, kernel);
-            return !is_interrupted();
-          }};
+          .planning =
+              [&planning](std::size_t done, std::size_t total) {
+                done < total ? planning.update(done, total) : planning.end();
+                return !is_interrupted();
+              },
+          .progress =
+              [&progress](std::size_t done, std::size_t total, const std::string& kernel) {
+                progress.update(done, total, kernel);
+                return !is_interrupted();
+              }};
 }
 
 CacheMode mode_of(const ContextOptions& options) {
   return BinaryCacheOptions::from_environment().with(options.cache).mode;
+}
+
+/// Throws Error{io_error} if a record that lies in the layer does not count: the kernels would fit other picks.
+void require_records(const std::filesystem::path& layer, bool trust_shared) {
+  const auto refuse = [&](const std::string& why) {
+    throw Error(ErrorCode::io_error, fmt::format("the layer {} is not usable: {}", layer.string(), why));
+  };
+  for (const DatabaseFile& file : read_only_layer(layer, {.owner = {}, .trust_shared = trust_shared}, refuse)) {
+    for_each_line(file.text(), [&](std::string_view line, std::size_t number, bool) {
+      const ParsedLine parsed = parse_line(line);
+      if (parsed.fault != LineFault::unusable) return;
+      refuse(fmt::format("{}:{} is no record: {}; `hotgemm db lint` lists all such lines", file.path.string(), number,
+                         parsed.reason));
+    });
+  }
 }
 
 /// The options for --layer: its directory is the user's layer. It is also a layer below that, as it will be for those
@@ -157,7 +184,11 @@ ContextOptions layer_options(const Session& session, const std::filesystem::path
   std::vector<std::string> layers{layer.string()};
   for (const auto& lower : BinaryCacheOptions::from_environment().read_only_layers) layers.push_back(lower.string());
   options.cache.read_only_layers = std::move(layers);
-  if (mode_of(options) == CacheMode::read_write) make_shared_layer(layer);
+  if (mode_of(options) == CacheMode::read_write) {
+    make_shared_layer(layer);
+    let_all_read(layer);  // before records are read: those that others may write to would be left out
+  }
+  require_records(layer, BinaryCacheOptions::from_environment().with(options.cache).trust_shared);
   return options;
 }
 
@@ -174,12 +205,21 @@ void finish_layer(Session& session, const std::filesystem::path& layer, const Co
                 "; it must belong to root or to the user who runs the program");
 }
 
-void import_bundle(Session& session, Engine& engine, const std::string& file) {
+/// Under any mode but rw nothing is stored: import_kernels then only finds that all kernels are cached.
+void import_bundle(Session& session, Engine& engine, CacheMode mode, const std::string& file) {
   Json imported = Json::object();
-  for (const auto& [arch, kernels] : import_kernels(engine.cache, file)) {
+  const std::map<std::string, std::size_t> of_arch = import_kernels(engine.cache, file);
+  for (const auto& [arch, kernels] : of_arch) {
+    if (mode != CacheMode::read_write) {
+      session.print(
+          fmt::format("{} kernels of {} for {} are in the cache already, and nothing is stored (HOTGEMM_CACHE={})",
+                      kernels, file, arch, to_string(mode)));
+      continue;
+    }
     imported[arch] = kernels;
     session.print(fmt::format("{} kernels for {} imported from {}", kernels, arch, file));
   }
+  if (of_arch.empty()) session.print(fmt::format("0 kernels imported from {}", file));
   session.output["imported"] = imported;
 }
 
@@ -216,8 +256,8 @@ int build_tasks(Session& session, const PrewarmCommand& command, Engine& engine)
   const std::filesystem::path bundle = is_exported ? output_file(command.export_file) : std::filesystem::path();
   const std::vector<PrewarmTask> tasks = own_tasks(session, command, engine.database);
   watch_for_interrupt();
-  Progress progress("compile", session.quiet);
-  const PrewarmRunOptions options = run_options(command, progress);
+  Progress planning("plan", session.quiet), progress("compile", session.quiet);
+  const PrewarmRunOptions options = run_options(command, planning, progress);
   use_workers_for(engine, options.jobs);
   const PrewarmRunResult result = prewarm(engine, tasks, options);
   const PrewarmReport& report = result.report;
@@ -234,15 +274,17 @@ int build_tasks(Session& session, const PrewarmCommand& command, Engine& engine)
 
 int build(Session& session, const PrewarmCommand& command) {
   const bool is_import_all = !command.import_file.empty() && is_empty(command.selection);
-  if (is_import_all && !command.export_file.empty()) {
-    throw Error(ErrorCode::invalid_argument, "--export with --import needs problems: it writes their kernels");
+  for (const CLI::Option* option : command.of_problems) {
+    if (!is_import_all || option->count() == 0) continue;
+    throw Error(ErrorCode::invalid_argument,
+                option->get_name() + " with --import needs problems: --shape, --shapes or --from-db");
   }
   const std::filesystem::path layer = command.layer.empty() ? std::filesystem::path() : clean_path(command.layer);
   const ContextOptions options = layer.empty() ? context_options(session) : layer_options(session, layer);
   Context context(options);
   Engine& engine = impl_of(context).engine();
   add_functions(command.selection.problems, engine.bundle);
-  if (!command.import_file.empty()) import_bundle(session, engine, command.import_file);
+  if (!command.import_file.empty()) import_bundle(session, engine, mode_of(options), command.import_file);
   const int exit_code = is_import_all ? kGood : build_tasks(session, command, engine);
   if (!layer.empty()) finish_layer(session, layer, options, exit_code == kGood);
   return exit_code;
@@ -258,8 +300,8 @@ int verify(Session& session, const PrewarmCommand& command) {
   add_functions(command.selection.problems, engine.bundle);
   const std::vector<PrewarmTask> tasks = own_tasks(session, command, engine.database);
   watch_for_interrupt();
-  Progress progress("verify", session.quiet);
-  const PrewarmReport report = prewarm(engine, tasks, run_options(command, progress)).report;
+  Progress planning("plan", session.quiet), progress("verify", session.quiet);
+  const PrewarmReport report = prewarm(engine, tasks, run_options(command, planning, progress)).report;
   progress.end();
   session.output.update(report_json(report));
   session.output["directory"] = engine.cache.wanted_directory().string();
@@ -324,7 +366,8 @@ void add_prewarm_command(CLI::App& app, Session& session) {
   sub.add_option(
          "--layer", command->layer,
          "write to this directory a layer that is complete and that all users can read, for HOTGEMM_CACHE_PATH; "
-         "takes the records in it and in the layers below it, not the user's")
+         "takes the records in it and in the layers below it, not the user's; exits with 3 if a record in it does not "
+         "count")
       ->type_name("DIR")
       ->excludes("--cache-dir")
       ->excludes(list_flag)
@@ -342,6 +385,10 @@ void add_prewarm_command(CLI::App& app, Session& session) {
       ->type_name("FILE")
       ->excludes(list_flag)
       ->excludes(verify_flag);
+  for (const char* name : {"--arch", "--layout", "--dtype", "--acc", "--align", "--beta", "--epilogue", "--m-buckets",
+                           "--candidates", "--shard", "--report", "--fail-on-miss", "--export"}) {
+    command->of_problems.push_back(sub.get_option(name));
+  }
 }
 
 }  // namespace hotgemm::command

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -29,6 +30,13 @@ int checked_ordinal(const Driver& driver, int ordinal) {
                                                   count, count == 1 ? "" : "s"));
   }
   return ordinal;
+}
+
+/// True for a whole number that is negative, or more than 64 bits hold.
+bool wraps(const std::string& value) {
+  errno = 0;
+  std::strtoull(value.c_str(), nullptr, 0);
+  return value.starts_with('-') || errno == ERANGE;
 }
 
 }  // namespace
@@ -75,10 +83,11 @@ void Session::note(std::string_view line) const {
 
 void check_values(const CLI::App& sub) {
   for (const CLI::Option* option : sub.get_options()) {
-    const bool is_number = option->get_type_name().find("FLOAT") != std::string::npos;
+    const std::string type = option->get_type_name();
     for (const std::string& value : option->results()) {
       if (value.empty()) throw CLI::ArgumentMismatch(option->get_name() + ": the value is empty");
-      if (!is_number || std::isfinite(std::strtod(value.c_str(), nullptr))) continue;
+      const bool is_infinite = type.starts_with("FLOAT") && !std::isfinite(std::strtod(value.c_str(), nullptr));
+      if (!is_infinite && !(type.starts_with("UINT") && wraps(value))) continue;
       throw CLI::ValidationError(option->get_name(), "Value " + value + " not in range");
     }
   }
@@ -150,6 +159,11 @@ void require_cache_directory(const Session& session) {
   std::error_code error;
   if (name.empty() || std::filesystem::exists(name, error)) return;
   throw Error(ErrorCode::io_error, fmt::format("--cache-dir {}: there is no such directory", name));
+}
+
+bool is_absent(const std::filesystem::path& path) {
+  std::error_code error;
+  return std::filesystem::symlink_status(path, error).type() == std::filesystem::file_type::not_found;
 }
 
 CLI::Validator size_check() {

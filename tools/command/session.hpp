@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -65,8 +66,8 @@ struct CommonOptions {
 CLI::App& add_subcommand(CLI::App& app, Session& session, const std::string& name, const std::string& description,
                          std::function<int()> run, CommonOptions common = {});
 
-/// Refuses an empty value, which a script passes whose variable is not set, and NaN and infinity, which CLI11 takes for
-/// numbers.
+/// Refuses an empty value, which a script passes whose variable is not set, and what CLI11 takes for numbers: NaN,
+/// infinity, and -1 where no number is negative.
 void check_values(const CLI::App& sub);
 
 /// The options from the environment, changed by --cache-dir.
@@ -93,6 +94,9 @@ DeviceInfo planned_device(const Session& session, const std::string& arch);
 /// Throws Error{io_error} if --cache-dir names a directory that does not exist: a command that only reads it, or
 /// removes something, has nothing to do there, and the name is probably wrong.
 void require_cache_directory(const Session& session);
+
+/// True if nothing at all has this path: neither a directory that cannot be used, nor a link to nothing.
+bool is_absent(const std::filesystem::path& path);
 
 /// Refuses what parse_size does not understand.
 CLI::Validator size_check();

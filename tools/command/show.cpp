@@ -84,6 +84,9 @@ int show_config(Session& session, const ShowCommand& command, const std::vector<
     if (option->count() > 0)
       throw Error(ErrorCode::invalid_argument, option->get_name() + " is for problems, not for a config");
   }
+  if (problems.size() > 1) {
+    throw Error(ErrorCode::invalid_argument, "a config is shown for one problem: give one problem only");
+  }
   const auto [config, example] = named_config(command.config);
   Workload problem(example);
   if (!problems.empty()) problem = problems.front();

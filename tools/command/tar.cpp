@@ -68,11 +68,18 @@ std::size_t padding(std::size_t bytes) { return (kBlock - bytes % kBlock) % kBlo
 
 class TarReader {
  public:
-  explicit TarReader(const std::filesystem::path& path) : path_(path), in_(path, std::ios::binary) {
+  explicit TarReader(const std::filesystem::path& path) : path_(path) {
+    std::error_code error;
+    const std::filesystem::file_status status = std::filesystem::status(path, error);
+    if (std::filesystem::is_directory(status)) fail("it is a directory");
+    // Opening a pipe would wait for its writer.
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) fail("it is not a regular file");
+    in_.open(path, std::ios::binary);
     if (!in_) fail(std::strerror(errno));
     in_.seekg(0, std::ios::end);
     left_ = static_cast<std::uint64_t>(in_.tellg());
     in_.seekg(0);
+    if (left_ < kBlock) fail("it is no tar archive");
   }
 
   /// False at the end of the archive.
@@ -80,7 +87,7 @@ class TarReader {
     Header header{};
     read(header.data(), kBlock);
     if (std::ranges::all_of(header, [](char c) { return c == '\0'; })) return false;
-    if (!text_of(header, kMagic).starts_with("ustar")) fail("it is no POSIX archive");
+    if (!text_of(header, kMagic).starts_with("ustar")) fail("it is no tar archive (ustar)");
     if (number(header, kChecksum) != checksum(header)) fail("a header is damaged");
     const std::string_view type(header.data() + kType.offset, 1);
     file.name = text_of(header, kName);
