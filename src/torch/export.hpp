@@ -52,8 +52,10 @@ struct hotgemm_torch_direct {
   void* (*int_from_long)(long value);
   void (*clear_error)();
   void* (*get_attribute)(void* object, void* name);
+  void* (*call_method)(void* name, void* const* arguments, std::size_t count, void* keywords);
   void (*drop_reference)(void* object);
-  void* requires_grad;  ///< the attribute's name
+  void* requires_grad;  ///< the names of an attribute and of a method
+  void* is_neg;
   void* false_object;
 };
 /// Holds for calls that begin from now on; `with` must outlive them.
@@ -65,8 +67,9 @@ void* hotgemm_torch_matmul(void* self, void* const* arguments, std::ptrdiff_t co
 /// The names of the operators and of the outcomes that are counted, a line each.
 const char* hotgemm_torch_operators();
 const char* hotgemm_torch_outcomes();
-/// Fills a table of as many rows as there are operators, and as many columns as there are outcomes.
-void hotgemm_torch_counts(std::uint64_t* counts);
+/// Fills a table of as many rows as there are operators, and as many columns as there are outcomes. `reset` sets to
+/// zero what it reads, and loses no call of another thread.
+void hotgemm_torch_counts(std::uint64_t* counts, int reset);
 
 /// A problem that calls had. The operands say its alignment; their addresses may be of memory that is gone.
 struct hotgemm_torch_problem {
@@ -77,9 +80,7 @@ struct hotgemm_torch_problem {
   std::int32_t reserved;
   std::uint64_t served, declined, failed;
 };
-/// Calls `visit` for each problem with a count.
-void hotgemm_torch_visit(void (*visit)(void* user, const hotgemm_torch_problem* problem), void* user);
-/// Sets all counts to zero.
-void hotgemm_torch_reset_counts();
+/// Calls `visit` for each problem with a count. `reset` is as above.
+void hotgemm_torch_visit(void (*visit)(void* user, const hotgemm_torch_problem* problem), void* user, int reset);
 }
 #pragma GCC visibility pop

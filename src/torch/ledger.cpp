@@ -108,15 +108,6 @@ void Ledger::count(Operator op, Outcome outcome, const Product& product) {
   }
 }
 
-void Ledger::reset() {
-  for (auto& count : counts_) count = 0;
-  for (std::size_t i = 0; i < entry_count_.load(std::memory_order_acquire); ++i) {
-    entries_[i]->served = entries_[i]->declined = entries_[i]->failed = 0;
-    const std::lock_guard lock(mutex_);
-    entries_[i]->failure.clear();
-  }
-}
-
 }  // namespace hotgemm::torch
 
 using namespace hotgemm::torch;
@@ -124,21 +115,18 @@ using namespace hotgemm::torch;
 const char* hotgemm_torch_operators() { return kOperators; }
 const char* hotgemm_torch_outcomes() { return kOutcomes; }
 
-void hotgemm_torch_counts(std::uint64_t* counts) {
+void hotgemm_torch_counts(std::uint64_t* counts, int reset) {
   for (std::size_t op = 0; op < static_cast<std::size_t>(Operator::count); ++op) {
     for (std::size_t outcome = 0; outcome < static_cast<std::size_t>(Outcome::count); ++outcome) {
-      *counts++ = Ledger::get().counted(static_cast<Operator>(op), static_cast<Outcome>(outcome));
+      *counts++ = Ledger::get().counted(static_cast<Operator>(op), static_cast<Outcome>(outcome), reset != 0);
     }
   }
 }
 
-void hotgemm_torch_visit(void (*visit)(void* user, const hotgemm_torch_problem* problem), void* user) {
-  Ledger::get().visit([&](const Ledger::Entry& entry, const std::string& failure) {
-    const hotgemm_torch_problem problem{
-        &entry.product.problem, &entry.product.operands, failure.c_str(), entry.product.device, 0,
-        entry.served,           entry.declined,          entry.failed};
+void hotgemm_torch_visit(void (*visit)(void* user, const hotgemm_torch_problem* problem), void* user, int reset) {
+  Ledger::get().visit(reset != 0, [&](const Product& product, const Ledger::Counts& counts) {
+    const hotgemm_torch_problem problem{&product.problem, &product.operands, counts.failure.c_str(), product.device, 0,
+                                        counts.served,    counts.declined,   counts.failed};
     visit(user, &problem);
   });
 }
-
-void hotgemm_torch_reset_counts() { Ledger::get().reset(); }

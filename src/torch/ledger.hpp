@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <mutex>
 #include <string>
+#include <utility>
 
 namespace hotgemm::torch {
 
@@ -17,7 +18,7 @@ enum class Outcome : std::size_t {
   declined,       ///< the flags of the call say no: not prepared, not tuned, or not as fast by record
   not_supported,  ///< by hotgemm
   failed,         ///< with any other status
-  type,           ///< no type of ours, or several
+  type,           ///< no type of ours
   f32,            ///< f32, while TF32 is allowed
   strides,        ///< an operand is no matrix that a leading dimension describes
   out,            ///< the output has other sizes, another type, or shares memory with an operand
@@ -50,24 +51,28 @@ class Ledger {
   void count(Operator op, Outcome outcome) { counts_[at(op, outcome)].fetch_add(1, std::memory_order_relaxed); }
   /// Also counts the problem of `product`; `failure` is the message of hotgemm.
   void count(Operator op, Outcome outcome, const Product& product);
-  std::uint64_t counted(Operator op, Outcome outcome) const { return counts_[at(op, outcome)].load(); }
+  std::uint64_t counted(Operator op, Outcome outcome, bool reset) { return read(counts_[at(op, outcome)], reset); }
 
-  /// Calls `visit(entry, failure)` for each problem with a count.
+  /// The counts of a problem.
+  struct Counts {
+    std::uint64_t served, declined, failed;
+    std::string failure;
+  };
+  /// Calls `visit(product, counts)` for each problem with a count.
   template <class Visit>
-  void visit(Visit&& visit) {
+  void visit(bool reset, Visit&& visit) {
     const std::size_t count = entry_count_.load(std::memory_order_acquire);
     for (std::size_t i = 0; i < count; ++i) {
-      Entry* entry = entries_[i];
-      if (entry->served + entry->declined + entry->failed == 0) continue;
-      std::string failure;
+      Entry& entry = *entries_[i];
+      Counts counts{read(entry.served, reset), read(entry.declined, reset), read(entry.failed, reset), {}};
+      if (counts.served + counts.declined + counts.failed == 0) continue;
       {
         const std::lock_guard lock(mutex_);
-        failure = entry->failure;
+        counts.failure = reset ? std::exchange(entry.failure, {}) : entry.failure;
       }
-      visit(*entry, failure);
+      visit(entry.product, counts);
     }
   }
-  void reset();
 
  private:
   static constexpr std::size_t kSlots = 8192;
@@ -75,6 +80,10 @@ class Ledger {
 
   static constexpr std::size_t at(Operator op, Outcome outcome) {
     return static_cast<std::size_t>(op) * static_cast<std::size_t>(Outcome::count) + static_cast<std::size_t>(outcome);
+  }
+  /// The count, which `reset` sets to zero.
+  static std::uint64_t read(std::atomic<std::uint64_t>& count, bool reset) {
+    return reset ? count.exchange(0) : count.load();
   }
   Entry* find(const Product& product);
 

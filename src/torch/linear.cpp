@@ -84,11 +84,6 @@ void set_residual(Product& product, const Matrix& residual) {
   product.operands.ld_residual = residual.ld;
 }
 
-bool is_vector_of(const Tensor& bias, const Tensor& x, std::int64_t n) {
-  return bias.dim == 1 && bias.sizes[0] == n && (n == 1 || bias.strides[0] == 1) && bias.dtype == x.dtype &&
-         same_device(bias, x);
-}
-
 /// True if d is enqueued, and with `aux` also the values before the activation.
 bool try_linear(const Arguments& arguments, std::int32_t activation, const Tensor& x, const Tensor& weight,
                 const Tensor& out, const std::optional<Tensor>& aux) {
@@ -96,7 +91,7 @@ bool try_linear(const Arguments& arguments, std::int32_t activation, const Tenso
     Ledger::get().count(Operator::linear, outcome);
     return false;
   };
-  if (!element_of(x.dtype) || x.dtype != weight.dtype || !same_device(x, weight)) return refuse(Outcome::type);
+  if (!element_of(x.dtype) || !same_device(x, weight)) return refuse(Outcome::type);
   const auto rows = rows_of(x), w = matrix_of(weight), d = rows_of(out);
   if (!rows || !w || !d) return refuse(Outcome::strides);
   Matrix row_major = *d;  // packed, so it may also be called a column
@@ -107,14 +102,14 @@ bool try_linear(const Arguments& arguments, std::int32_t activation, const Tenso
   product.operands.alpha = static_cast<float>(scalar_of(arguments[kAlpha]));
   product.problem.activation = activation;
   if (const auto bias = optional_tensor(arguments[kBias])) {
-    if (!is_vector_of(*bias, x, product.problem.n)) return refuse(Outcome::operand);
+    const bool is_dense = product.problem.n == 1 || bias->strides[0] == 1;
+    if (!is_dense || !same_device(*bias, x)) return refuse(Outcome::operand);
     product.problem.bias = HOTGEMM_BIAS_PER_COLUMN;
     product.operands.bias = bias->data;
   }
   if (const auto residual = optional_tensor(arguments[kResidual])) {
     const auto matrix = rows_of(*residual);
-    const bool fits = residual->dtype == x.dtype && same_device(*residual, x) && matrix &&
-                      (matrix->op == HOTGEMM_OP_N || matrix->cols == 1);
+    const bool fits = same_device(*residual, x) && matrix && (matrix->op == HOTGEMM_OP_N || matrix->cols == 1);
     if (!fits) return refuse(Outcome::operand);
     Matrix addend = *matrix;
     if (addend.op == HOTGEMM_OP_T) addend.ld = 1;  // a packed column
@@ -135,9 +130,14 @@ std::string shape_text(const std::int64_t* sizes, std::int64_t dim) {
   return text + ")";
 }
 
+void check_type(const Tensor& x, const Tensor& other, const char* name) {
+  if (other.dtype == x.dtype) return;
+  throw std::runtime_error("hotgemm::linear: expected x and " + std::string(name) + " to have the same dtype");
+}
+
 /// The checks of the operator in Python, in its words: PyTorch before 2.13 does not hand a message on. The sizes of the
 /// result.
-std::array<std::int64_t, 64> check_linear(const Tensor& x, const Tensor& weight,
+std::array<std::int64_t, 64> check_linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias,
                                           const std::optional<Tensor>& residual) {
   if (weight.dim != 2 || x.dim < 1) {
     throw std::runtime_error("hotgemm::linear: x has " + std::to_string(x.dim) + " dimensions and weight " +
@@ -147,9 +147,16 @@ std::array<std::int64_t, 64> check_linear(const Tensor& x, const Tensor& weight,
     throw std::runtime_error("hotgemm::linear: x and weight shapes cannot be multiplied (" +
                              shape_text(x.sizes, x.dim) + " and " + shape_text(weight.sizes, 2) + ")");
   }
+  check_type(x, weight, "weight");
+  if (bias) check_type(x, *bias, "bias");
+  if (residual) check_type(x, *residual, "residual");
   std::array<std::int64_t, 64> sizes;
   std::copy_n(x.sizes, x.dim, sizes.begin());
   sizes[static_cast<std::size_t>(x.dim - 1)] = weight.sizes[0];
+  if (bias && (bias->dim != 1 || bias->sizes[0] != weight.sizes[0])) {
+    throw std::runtime_error("hotgemm::linear: bias has the shape " + shape_text(bias->sizes, bias->dim) +
+                             ", the result " + shape_text(sizes.data(), x.dim));
+  }
   if (residual && (residual->dim != x.dim || !std::equal(sizes.begin(), sizes.begin() + x.dim, residual->sizes))) {
     throw std::runtime_error("hotgemm::linear: residual has the shape " + shape_text(residual->sizes, residual->dim) +
                              ", the result " + shape_text(sizes.data(), x.dim));
@@ -162,7 +169,7 @@ void run_linear(Slot* stack, bool with_aux) {
   const Tensor x = read(reinterpret_cast<Handle>(arguments[kX]));
   const Tensor weight = read(reinterpret_cast<Handle>(arguments[kWeight]));
   const std::int32_t activation = activation_of(arguments[kActivation]);  // a wrong name is an error whoever computes
-  const auto sizes = check_linear(x, weight, optional_tensor(arguments[kResidual]));
+  const auto sizes = check_linear(x, weight, optional_tensor(arguments[kBias]), optional_tensor(arguments[kResidual]));
   {
     const DeviceGuard guard(x);
     Owned out = empty_like(x, sizes.data(), x.dim);

@@ -79,14 +79,24 @@ std::optional<hotgemm_stream> stream_of(const hotgemm_torch_direct& with, std::i
   return static_cast<hotgemm_stream>(stream);
 }
 
+/// True unless `value` is False; gives the reference back.
+bool is_true(const hotgemm_torch_direct& with, void* value) {
+  if (value == nullptr) return true;  // an error
+  with.drop_reference(value);         // True and False outlive it
+  return value != with.false_object;
+}
+
 /// True if autograd would have to know of the product.
 bool needs_gradient(const hotgemm_torch_direct& with, std::span<void* const> tensors) {
   return with.grad_mode_is_enabled() && std::ranges::any_of(tensors, [&](void* tensor) {
-           void* const value = with.get_attribute(tensor, with.requires_grad);
-           if (value == nullptr) return true;
-           with.drop_reference(value);  // True and False outlive it
-           return value != with.false_object;
+           return is_true(with, with.get_attribute(tensor, with.requires_grad));
          });
+}
+
+/// True if a tensor is a view that negates: DLPack's interface does not tell it.
+bool has_negative(const hotgemm_torch_direct& with, std::span<void* const> tensors) {
+  return std::ranges::any_of(
+      tensors, [&](void* const& tensor) { return is_true(with, with.call_method(with.is_neg, &tensor, 1, nullptr)); });
 }
 
 /// The three tensors; nothing if one has no strides, for instance.
@@ -100,7 +110,7 @@ std::optional<std::array<DLTensor, 3>> read(const hotgemm_torch_direct& with, st
 
 /// A hotgemm_status, or kLeftToPython.
 std::int32_t multiply(const hotgemm_torch_direct& with, std::span<void* const, 3> objects) {
-  if (with.context == nullptr || needs_gradient(with, objects)) return kLeftToPython;
+  if (with.context == nullptr || needs_gradient(with, objects) || has_negative(with, objects)) return kLeftToPython;
   const auto tensors = read(with, objects);
   if (!tensors) return kLeftToPython;
   const auto& [a, b, out] = *tensors;

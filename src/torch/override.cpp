@@ -203,11 +203,20 @@ bool broadcasts_to(const Tensor& tensor, std::int64_t rows, std::int64_t cols) {
          (dim < 2 || tensor.sizes[0] == 1 || tensor.sizes[0] == rows);
 }
 
-/// True if nothing is wrong with the operands. Errors are left to PyTorch's own kernel, with their classes and words.
+/// True if nothing is wrong with the operands. Errors are left to PyTorch's own kernel, with their classes and words,
+/// and are not counted, as those of mm are not.
 bool is_plain(const Addmm& sum) {
   const auto& [self, a, b, beta, alpha] = sum;
   return a.dim == 2 && b.dim == 2 && a.sizes[1] == b.sizes[0] && same_device(a, b) && same_device(a, self) &&
          a.dtype == b.dtype && a.dtype == self.dtype && broadcasts_to(self, a.sizes[0], b.sizes[1]);
+}
+
+/// True if the sum is ours to compute. Where the type is another, PyTorch's own kernel wants the scalars as they were.
+bool admits_addmm(const Addmm& sum) {
+  if (!is_plain(sum)) return false;
+  if (element_of(sum.a.dtype)) return true;
+  Ledger::get().count(Operator::addmm, Outcome::type);
+  return false;
 }
 
 /// Enqueues the sum: a kernel of ours, or the one that PyTorch's own would run.
@@ -234,7 +243,7 @@ void run_addmm(Slot* stack) {
   const Owned addend(stack[0]), first(stack[1]), second(stack[2]);
   const Addmm sum{read(addend), read(first), read(second), scalar_of(stack[3]), scalar_of(stack[4])};
   stack[0] = 0;
-  if (!is_plain(sum)) return Ledger::get().count(Operator::addmm, Outcome::type);
+  if (!admits_addmm(sum)) return;
   const DeviceGuard guard(sum.a);
   const std::array<std::int64_t, 2> sizes = {sum.a.sizes[0], sum.b.sizes[1]};
   Owned out = empty_like(sum.a, sizes.data(), 2);
@@ -248,7 +257,7 @@ void run_addmm_out(Slot* stack) {
   const Addmm sum{read(addend), read(first), read(second), scalar_of(stack[3]), scalar_of(stack[4])};
   const Tensor out = read(result);
   stack[0] = 0;
-  if (!is_plain(sum)) return Ledger::get().count(Operator::addmm, Outcome::type);
+  if (!admits_addmm(sum)) return;
   const auto& [self, a, b, beta, alpha] = sum;
   const bool same_out = same_device(a, out) && a.dtype == out.dtype && has_sizes_of_result(a, b, out);
   if (!same_out || shares_memory(a, out) || shares_memory(b, out) || (beta != 0 && touches(self, out))) {

@@ -18,7 +18,7 @@ M, N, K = 16, 24, 32
 def torch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", frameworks.torch)
     _call._calls.by_key.clear()  # a call remembers the number of devices
-    for name, value in dict(grad=True, stream=0, current=0, devices=1, switched=[]).items():
+    for name, value in dict(grad=True, stream=0, current=0, devices=1, switched=[], allocated=[]).items():
         monkeypatch.setattr(frameworks.torch, name, value)
     return frameworks.torch
 
@@ -129,6 +129,41 @@ def test_the_current_stream_of_pytorch(torch, launched):
         hotgemm.matmul(a, b, out)
     hotgemm.matmul(a, b, out, stream=second)
     assert launched == [first, second, 0, second]
+
+
+def test_a_result_is_allocated_in_the_order_of_its_stream(torch, launched):
+    a, b, _ = arrays(frameworks.Tensor)
+    torch.stream, other = driver().stream(), driver().stream()
+    for stream in (None, other, 0):
+        assert is_right(a.array, b.array, hotgemm.matmul(a, b, stream=stream).array)
+    assert torch.allocated == launched == [torch.stream, other, 0]
+
+
+def test_autograd_gets_to_know_what_was_written(torch):
+    a, b, out = arrays(frameworks.Tensor)
+    aux = frameworks.Tensor(empty((M, N)))
+    hotgemm.matmul(a, b, out)
+    assert (a.version, b.version, out.version) == (0, 0, 1)
+    hotgemm.matmul(a, b, out, activation="gelu", aux=aux)
+    assert (out.version, aux.version) == (2, 1)
+    hotgemm.matmul(a, b, out, activation="dgelu", aux=aux)
+    assert (out.version, aux.version) == (3, 1)
+    plan = hotgemm.plan(a, b, out)
+    assert out.version == 3
+    plan.launch(a, b, out)
+    assert out.version == 4
+    with pytest.raises(hotgemm.NotPrepared):
+        hotgemm.matmul(a, b, out, compute="f16", only="tuned")
+    assert out.version == 4
+
+
+def test_negative_views_are_refused(torch):
+    for name in ("a", "b", "out"):
+        tensors = dict(zip(("a", "b", "out"), arrays(frameworks.Tensor)))
+        hotgemm.matmul(**tensors)  # so that the call is known
+        tensors[name].negative = True
+        with pytest.raises(hotgemm.InvalidArgument, match=rf"{name} is a tensor .* pass tensor.resolve_neg\(\)"):
+            hotgemm.matmul(**tensors)
 
 
 # ---- CuPy ----

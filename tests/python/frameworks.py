@@ -13,6 +13,7 @@ class Tensor:
 
     def __init__(self, array, on=0, requires_grad=False):
         self.array, self.on, self.requires_grad = array, on, requires_grad
+        self.negative, self.version = False, 0
 
     @property
     def shape(self):
@@ -32,6 +33,9 @@ class Tensor:
     def get_device(self):
         return self.on
 
+    def is_neg(self):
+        return self.negative
+
     def data_ptr(self):
         return self.array.address
 
@@ -47,10 +51,26 @@ torch = types.ModuleType("torch")
 for _name in ("float16", "bfloat16", "float32", "int8", "int32", "int64"):
     setattr(torch, _name, type("dtype", (), {"name": _name, "__str__": lambda self: f"torch.{self.name}"})())
 torch.Tensor, torch.grad = Tensor, True
-torch.empty = lambda shape, dtype, device: Tensor(empty(shape, dtype.name), int(device[len("cuda:"):]))
+
+
+def _empty(shape, dtype, device):
+    torch.allocated.append(torch.stream)
+    return Tensor(empty(shape, dtype.name), int(device[len("cuda:"):]))
+
+
+torch.empty = _empty
 torch.is_grad_enabled = lambda: torch.grad
 torch.stream, torch.current, torch.devices, torch.switched = 0, 0, 1, []
 torch._C = types.SimpleNamespace(_cuda_getCurrentRawStream=lambda device: torch.stream)
+torch.allocated = []  # the streams under which tensors were
+
+
+def _increment_version(tensors):
+    for tensor in tensors:
+        tensor.version += 1
+
+
+torch.autograd = types.SimpleNamespace(graph=types.SimpleNamespace(increment_version=_increment_version))
 
 
 @contextlib.contextmanager
@@ -61,8 +81,21 @@ def _on_device(index):
     torch.current = before
 
 
+@contextlib.contextmanager
+def _on_stream(handle):
+    before, torch.stream = torch.stream, handle
+    yield
+    torch.stream = before
+
+
+def _external_stream(handle, device):
+    assert handle, "PyTorch makes a new stream then"
+    return handle
+
+
 torch.cuda = types.SimpleNamespace(device_count=lambda: torch.devices, current_device=lambda: torch.current,
-                                   device=_on_device)
+                                   device=_on_device, stream=_on_stream, ExternalStream=_external_stream,
+                                   default_stream=lambda device: 0)
 
 
 class ndarray:

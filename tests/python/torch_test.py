@@ -118,6 +118,18 @@ def test_f32_is_served_only_while_tf32_is_not_allowed():
         torch.backends.cuda.matmul.allow_tf32 = False
 
 
+@pytest.mark.parametrize("settings", [torch.backends, torch.backends.cuda.matmul])
+def test_tf32_that_was_allowed_by_fp32_precision(settings):
+    """allow_tf32 raises then."""
+    a, b = integers(16, 32, dtype=torch.float32), integers(32, 16, dtype=torch.float32)
+    torch.backends.cuda.matmul.fp32_precision = "none"  # inherited
+    settings.fp32_precision = "tf32"
+    try:
+        assert torch.equal(passed_on("mm", lambda: torch.mm(a, b), "f32 while TF32 is allowed"), a @ b)
+    finally:
+        settings.fp32_precision = "none"
+
+
 def test_views():
     big = integers(64, 64)
     for a, b in [(big[:24, 8:48], big[8:48, :16]),  # rows of a wider matrix
@@ -371,6 +383,27 @@ def test_report():
     assert ht.report().problems == [] and "no call" in str(ht.report())
 
 
+def test_reset_loses_no_call_of_another_thread():
+    a, calls, total, in_problems = integers(4, 4), 5000, 0, 0
+
+    def work():
+        for _ in range(calls):
+            torch.mm(a, a)
+
+    with enable():
+        ht.report(reset=True)
+        threads = [threading.Thread(target=work) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        is_last = False
+        while not is_last:
+            is_last = not any(thread.is_alive() for thread in threads)
+            report = ht.report(reset=True)
+            total += sum(report.passed_on["mm"].values()) + report.served["mm"]
+            in_problems += sum(problem.calls for problem in report.problems)
+    assert (total, in_problems) == (2 * calls, 2 * calls)
+
+
 def test_lines_of_the_report_are_those_of_tune():
     import hotgemm
     a = integers(24, 41)
@@ -421,9 +454,9 @@ def test_addmm_whose_addend_is_a_row_of_the_output_is_passed_on():
 def test_addmm_of_other_types_and_errors():
     c, a = integers(8), integers(8, 8)
     for dtype in OTHER_TYPES:
-        with enable(addmm=True):
-            result = torch.addmm(c.to(dtype), a.to(dtype), a.to(dtype))
-        assert torch.equal(result, torch.addmm(c.to(dtype), a.to(dtype), a.to(dtype)))
+        operands = c.to(dtype), a.to(dtype), a.to(dtype)
+        assert torch.equal(passed_on("addmm", lambda: torch.addmm(*operands), "element type", addmm=True),
+                           torch.addmm(*operands))
     served("addmm", lambda: torch.addmm(c, a, a), addmm=True)  # so that what is wrong would be computed
     for compute in (lambda: torch.addmm(c, a, integers(7, 8)), lambda: torch.addmm(integers(3), a, a),
                     lambda: torch.addmm(integers(3, 8), a, a), lambda: torch.addmm(integers(1, 8, 8), a, a),
@@ -431,6 +464,16 @@ def test_addmm_of_other_types_and_errors():
                     lambda: torch.addmm(c, a, a, out=a.float())):
         ours, stock = same_error(compute, addmm=True)
         assert ours == stock
+    assert set(ht.report().passed_on["addmm"]) <= {"the output's form"}  # errors are not counted, as those of mm
+
+
+def test_addmm_with_complex_scalars_is_left_to_pytorch():
+    c, a, out = integers(8), integers(8, 8), integers(8, 8)
+    for scalars in ({"alpha": 2 + 0j}, {"beta": 2 + 0j}):
+        want = torch.addmm(c, a, a, **scalars)
+        with enable(addmm=True):
+            assert torch.equal(torch.addmm(c, a, a, **scalars), want)
+            assert torch.equal(torch.addmm(c, a, a, **scalars, out=out), want)
 
 
 @pytest.mark.parametrize("m, n, k", [(0, 16, 8), (24, 0, 8), (24, 16, 0)])
@@ -530,9 +573,41 @@ def test_wrong_operands_of_linear(kernels):
     x, w, bias, residual = linear_operands()
     for arguments, message in (((x, w[:, :8]), "cannot be multiplied"), ((x, w, bias, "rely"), "no activation 'rely'"),
                                ((x, w, bias, "none", residual[0]), "residual has the shape"),
-                               ((x, w[0]), "dimensions"), ((x, w, bias[:3]), "size|printed"), ((x, w.float()), "type|printed")):
+                               ((x, w[0]), "dimensions"), ((x, w, bias[:3]), "bias has the shape"),
+                               ((x, w.float()), "x and weight to have the same dtype"),
+                               ((x, w, bias.float(), "none", None, 2.0), "x and bias to have the same dtype"),
+                               ((x, w, bias, "none", residual.float()), "x and residual to have the same dtype")):
+        on_meta = [argument.to("meta") if isinstance(argument, torch.Tensor) else argument for argument in arguments]
+        for compute, operands in ((torch.ops.hotgemm.linear, arguments), (_operators._linear_by_torch, arguments),
+                                  (torch.ops.hotgemm.linear, on_meta)):  # where the fake kernel answers
+            with pytest.raises(RuntimeError, match=message):
+                compute(*operands)
+        batched = [argument[None] if isinstance(argument, torch.Tensor) else argument for argument in arguments]
+        dims = tuple(0 if isinstance(argument, torch.Tensor) else None for argument in arguments)
         with pytest.raises(RuntimeError, match=message):
-            torch.ops.hotgemm.linear(*arguments)
+            torch.vmap(torch.ops.hotgemm.linear, dims)(*batched)
+
+
+def test_vmap_checks_each_sample(kernels):
+    x, weights = integers(4, 8), integers(7, 6, 8)
+    for operands, message in (((x, "none", integers(1, 6)), "residual has the shape"),
+                              ((x, "none", integers(7, 4, 6)), "residual has the shape"),
+                              ((x, "rely"), "no activation 'rely'"), ((x[:, :7],), "cannot be multiplied")):
+        with pytest.raises(RuntimeError, match=message):
+            torch.vmap(lambda w: torch.ops.hotgemm.linear(operands[0], w, None, *operands[1:]))(weights)
+    with pytest.raises(RuntimeError, match="x has 0 dimensions"):
+        torch.vmap(lambda x: torch.ops.hotgemm.linear(x, weights[0]))(x[0])
+
+
+def test_alpha_is_applied_before_the_product_is_rounded(kernels):
+    x, w = (torch.full(shape, 100.0, dtype=torch.float16, device=DEVICE) for shape in ((2, 8), (3, 8)))
+    bias = integers(3) * 8
+    for b, more in ((None, 0), (bias, bias)):
+        want = torch.full((2, 3), 8000.0, dtype=torch.float16, device=DEVICE) + more
+        assert torch.equal(_operators._linear_by_torch(x, w, b, alpha=0.1), want)
+        assert torch.equal(_operators._linear_by_torch(x[0], w, b, alpha=0.1), want[0])
+        assert torch.equal(torch.ops.hotgemm.linear(x, w, b, alpha=0.1), want)
+        assert torch.equal(torch.vmap(lambda w: torch.ops.hotgemm.linear(x, w, b, alpha=0.1))(w[None])[0], want)
 
 
 @pytest.mark.parametrize("activation", ["none", "relu"])
@@ -552,6 +627,21 @@ def test_gradients_of_linear(kernels, activation, use):
     for a, b in zip(ours, gradients(stock)):
         assert torch.equal(a, b)
     assert ht.report().passed_on["linear"] == {}
+
+
+@pytest.mark.parametrize("m, n, k", [(0, 6, 3), (4, 0, 3), (4, 6, 0)])
+def test_gradients_of_linear_without_elements(kernels, m, n, k):
+    def gradients(compute):
+        operands = [integers(*shape, requires_grad=True) for shape in ((2, m, k), (n, k), (n,))]
+        y = compute(*operands)
+        y.sum().backward()
+        return y, *(operand.grad for operand in operands)
+
+    want = gradients(F.linear)
+    for compute in (torch.ops.hotgemm.linear,
+                    lambda x, w, b: torch.vmap(torch.ops.hotgemm.linear)(x, w.expand(2, n, k), b.expand(2, n))):
+        for ours, stock in zip(gradients(compute), want):
+            assert torch.equal(ours, stock)
 
 
 @pytest.mark.parametrize("activation", _operators.ACTIVATIONS)
@@ -808,6 +898,30 @@ def test_matmul_leaves_to_python_what_is_not_plain(direct):
     with contextlib.suppress(hotgemm.Error):
         hotgemm.matmul(a, b, integers(8, 8), alpha=2.0)
     assert direct == []
+
+
+def test_matmul_leaves_negative_views_to_python(direct):
+    """DLPack's interface does not say that a tensor negates what it views."""
+    negative = torch.complex(torch.zeros(1, 8), torch.arange(8.0)[None]).to(DEVICE).conj().imag
+    b, out = integers(8, 4, dtype=torch.float32), torch.zeros(1, 4, device=DEVICE)
+    assert negative.is_neg()
+    with pytest.raises(hotgemm.InvalidArgument, match="resolve_neg" if DEVICE == "cuda" else None):
+        hotgemm.matmul(negative, b, out)
+    assert direct == [False] and not out.any()
+    hotgemm.matmul(negative.resolve_neg(), b, out)
+    assert direct == [False, True] and torch.equal(out, negative @ b)
+
+
+def test_matmul_into_what_a_backward_pass_needs(direct):
+    a, factor, weight = integers(8, 8), integers(8, 8), integers(8, 8, requires_grad=True)
+    with torch.no_grad():
+        hotgemm.matmul(a, a, factor)
+    y = (weight * factor).sum()
+    with torch.no_grad():
+        hotgemm.matmul(a, a, factor)
+    assert direct == [True, True]
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
 
 
 def test_matmul_raises_what_the_library_says(direct):

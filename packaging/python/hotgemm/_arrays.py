@@ -9,6 +9,7 @@ what the layout means. `read_product` reads the three arrays of a plain product 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import operator
@@ -77,6 +78,8 @@ def in_elements(name: str, shape: Any, strides: Any, item: int) -> list[int]:
 class Reader:
     """What readers of all kinds do alike."""
 
+    wrote: Any = None  # what to call with a tuple of arrays that were written
+
     if TYPE_CHECKING:
         def read(self, array: Any, name: str, stream: int | None) -> tuple[Any, int]:
             """The layout and the address of an array that is made ready on `stream`. `name` is for messages."""
@@ -102,22 +105,27 @@ class TorchReader(Reader):
         # PyTorch's own compiled code asks for streams by this function; the public one makes an object.
         raw = getattr(torch._C, "_cuda_getCurrentRawStream", None)
         self._stream = raw or (lambda device: torch.cuda.current_stream(device).cuda_stream)
+        self.wrote = _direct.version_counter(torch)
         _direct.enable(torch)
 
     def read(self, tensor: Any, name: str, stream: int | None) -> tuple[Any, int]:
-        return (tensor.shape, tensor.stride(), tensor.dtype, tensor.get_device(), tensor.requires_grad), tensor.data_ptr()
+        return ((tensor.shape, tensor.stride(), tensor.dtype, tensor.get_device(), tensor.requires_grad,
+                 tensor.is_neg()), tensor.data_ptr())
 
     def read_product(self, a: Any, b: Any, out: Any, stream: int | None) -> tuple[Any, int, int, int]:
         # As read does it three times. In one tuple it is half a microsecond faster.
-        return ((a.shape, a.stride(), a.dtype, a.get_device(), a.requires_grad,
-                 b.shape, b.stride(), b.dtype, b.get_device(), b.requires_grad,
-                 out.shape, out.stride(), out.dtype, out.get_device(), out.requires_grad),
+        return ((a.shape, a.stride(), a.dtype, a.get_device(), a.requires_grad, a.is_neg(),
+                 b.shape, b.stride(), b.dtype, b.get_device(), b.requires_grad, b.is_neg(),
+                 out.shape, out.stride(), out.dtype, out.get_device(), out.requires_grad, out.is_neg()),
                 a.data_ptr(), b.data_ptr(), out.data_ptr())
 
     def view(self, layout: Any, name: str) -> View:
-        shape, strides, dtype, device, requires_gradient = layout
+        shape, strides, dtype, device, requires_gradient, is_negative = layout
         if device < 0:
             raise InvalidArgument(f"{name} is a tensor of shape {tuple(shape)} that does not lie on a CUDA device")
+        if is_negative:
+            raise InvalidArgument(f"{name} is a tensor of shape {tuple(shape)} that negates what it views: pass "
+                                  "tensor.resolve_neg()")
         return View(self, name, shape, strides, self._names.get(dtype, str(dtype)), device,
                     functools.partial(self._stream, device), requires_gradient=requires_gradient)
 
@@ -133,8 +141,14 @@ class TorchReader(Reader):
             return None
         return lambda: cuda.device(device) if cuda.current_device() != device else None
 
-    def empty(self, like: Any, shape: Any, type_name: str) -> Any:
-        return self._torch.empty(shape, dtype=getattr(self._torch, type_name), device=like.device)
+    def empty(self, like: Any, shape: Any, type_name: str, stream: int | None) -> Any:
+        """A new tensor, whose memory PyTorch hands on in the order of `stream`."""
+        on: Any = contextlib.nullcontext()
+        if stream is not None:
+            cuda, device = self._torch.cuda, like.device  # ExternalStream(0) is a new stream of PyTorch
+            on = cuda.stream(cuda.ExternalStream(stream, device) if stream else cuda.default_stream(device))
+        with on:
+            return self._torch.empty(shape, dtype=getattr(self._torch, type_name), device=like.device)
 
 
 class CupyReader(Reader):
@@ -160,7 +174,7 @@ class CupyReader(Reader):
             return None
         return lambda: self._cupy.cuda.Device(device) if runtime.getDevice() != device else None
 
-    def empty(self, like: Any, shape: Any, type_name: str) -> Any:
+    def empty(self, like: Any, shape: Any, type_name: str, stream: int | None) -> Any:
         with like.device:
             return self._cupy.empty(shape, like.dtype if like.dtype.name == type_name else type_name)
 
@@ -195,7 +209,7 @@ class InterfaceReader(Reader):
             view.strides = tuple(in_elements(name, shape, strides, int(typestr[2:])))
         return view
 
-    def empty(self, like: Any, shape: Any, type_name: str) -> Any:
+    def empty(self, like: Any, shape: Any, type_name: str, stream: int | None) -> Any:
         raise InvalidArgument(f"pass out=: hotgemm allocates results for PyTorch and CuPy, and a is a "
                               f"{type(like).__module__}.{type(like).__qualname__}; it needs shape {tuple(shape)} and type "
                               f"{type_name}")

@@ -26,7 +26,7 @@ class Call:
     """The structs of one combination of layouts and options, for one thread."""
 
     __slots__ = ("problem", "operands", "options", "problem_at", "operands_at", "call_at", "stream", "is_swapped",
-                 "reads_out", "fields", "before", "elsewhere", "is_busy")
+                 "reads_out", "fields", "before", "elsewhere", "wrote", "wrote_aux", "is_busy")
 
     def __init__(self, views: dict[str, _arrays.View], options: _product.Options, only: str | None,
                  prepare_later: bool) -> None:
@@ -43,11 +43,19 @@ class Call:
         self.fields = [swapped.get(name, _FIELDS.get(name, name)) for name in views if name not in ("a", "b", "out")]
         self.before = next((view.reader.refuse_gradient for view in views.values() if view.requires_gradient), None)
         self.elsewhere = next((view.reader.elsewhere(device) for view in views.values() if view.device >= 0), None)
+        self.wrote, self.wrote_aux = views["out"].reader.wrote, views["aux"].reader.wrote if self.problem.aux else None
 
     def on_device(self) -> Any:
         """A context manager that makes the device of the arrays current, if the framework has another one."""
         elsewhere = self.elsewhere() if self.elsewhere is not None else None
         return _HERE if elsewhere is None else elsewhere
+
+    def note_written(self, out: Any, aux: Any) -> None:
+        """Tells PyTorch's autograd which tensors the call has written."""
+        if self.wrote is not None:
+            self.wrote((out,))
+        if self.wrote_aux is not None:
+            self.wrote_aux((aux,))
 
 
 class _Here:

@@ -25,6 +25,7 @@ _READ_AT = 5  # words from the beginning of DLPack's table of functions: two of 
 _METH_FASTCALL = 0x80  # of Python's stable interface: the arguments are an array
 
 products: dict[type, Callable[[Any, Any, Any], int]] = {}  # by the type of tensors
+wrote: Any = None  # version_counter() of PyTorch
 _bound: list[_Direct] = []  # all that the library had the address of: another thread may be within a call
 _used = c_void_p()  # the context
 
@@ -35,8 +36,8 @@ class _Direct(ctypes.Structure):
     _fields_ = [("context", c_void_p), ("device_type", c_int32), ("reserved", c_int32),
                 *((name, c_void_p) for name in ("read", "current_device", "current_stream", "grad_mode_is_enabled", "gemm",
                                                 "save_thread", "restore_thread", "int_from_long", "clear_error",
-                                                "get_attribute", "drop_reference")),
-                ("requires_grad", py_object), ("false_object", py_object)]
+                                                "get_attribute", "call_method", "drop_reference")),
+                ("requires_grad", py_object), ("is_neg", py_object), ("false_object", py_object)]
 
 
 class _MethodDef(ctypes.Structure):
@@ -47,11 +48,18 @@ class _MethodDef(ctypes.Structure):
 
 def enable(torch: Any, key: str = "CUDA") -> None:
     """Adds the product of tensors and parameters of PyTorch, if there can be one. The CPU's is for tests."""
+    global wrote
     try:
-        product = _product(torch, key)
+        product, wrote = _product(torch, key), version_counter(torch)
     except (AttributeError, ImportError, OSError, ValueError):
         return
     products.update({torch.Tensor: product, torch.nn.Parameter: product})
+
+
+def version_counter(torch: Any) -> Any:
+    """PyTorch's function of a tuple of tensors that were written: autograd then raises if a backward pass needs what
+    was there. The public one takes 0.1 µs more."""
+    return getattr(torch._C, "_increment_version", None) or torch.autograd.graph.increment_version
 
 
 def use(context: c_void_p) -> None:
@@ -67,10 +75,10 @@ def _product(torch: Any, key: str) -> Callable[[Any, Any, Any], int]:
     adapter, python = ctypes.PyDLL(_library.adapter_path()), ctypes.pythonapi
     grad_mode = ctypes.CDLL(_library.in_torch(torch, "libtorch_cpu.so")).aoti_torch_grad_mode_is_enabled
     functions = (grad_mode, _c.library().gemm, python.PyEval_SaveThread, python.PyEval_RestoreThread, python.PyLong_FromLong,
-                 python.PyErr_Clear, python.PyObject_GetAttr, python.Py_DecRef)
+                 python.PyErr_Clear, python.PyObject_GetAttr, python.PyObject_VectorcallMethod, python.Py_DecRef)
     read = _reading(torch.Tensor.__dlpack_c_exchange_api__)
     direct = _Direct(None, _DEVICE_TYPES[key], 0, read, *_current(torch, key), *map(_address, functions),
-                     sys.intern("requires_grad"), False)
+                     sys.intern("requires_grad"), sys.intern("is_neg"), False)
     _bound.append(direct)
     direct.context = _used.value
     adapter.hotgemm_torch_bind_direct(ctypes.byref(direct))

@@ -93,6 +93,7 @@ def _matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.
         call.is_busy = False
     if status:
         raise _c.failure(status)
+    call.note_written(out, aux)
     return out
 
 
@@ -109,6 +110,7 @@ else:
                     and _direct.products.get(out.__class__) is multiply):
                 status = multiply(a, b, out)
                 if status == 0:
+                    _direct.wrote((out,))
                     return out
                 if status != _direct.LEFT_TO_PYTHON:
                     raise _c.failure(status)
@@ -143,7 +145,7 @@ def _result(a: Any, b: Any, dtype: str | None, stream: int | None, group_offsets
     groups = {"group_offsets": group_offsets, "group_counts": group_counts}
     views = _call.views_of(stream, a=a, b=b, **{name: array for name, array in groups.items() if array is not None})
     shape = _product.result_shape(views)
-    return views["a"].reader.empty(a, shape, dtype or _arrays.NAMES[_product.result_type(views["a"])])
+    return views["a"].reader.empty(a, shape, dtype or _arrays.NAMES[_product.result_type(views["a"])], stream)
 
 
 def _open() -> Any:

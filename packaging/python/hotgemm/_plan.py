@@ -51,6 +51,7 @@ class Plan:
             call.is_busy = False
         if status:
             raise _c.failure(status)
+        call.note_written(out, aux)
         return out
 
     @property

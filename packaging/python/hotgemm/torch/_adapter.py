@@ -118,8 +118,8 @@ def _declared(opened: ctypes.CDLL) -> ctypes.CDLL:
     for name, result, arguments in (("functions", c_char_p, []), ("backend_functions", c_char_p, []),
                                     ("bind", None, [c_void_p]), ("bind_backend", None, [c_int, c_void_p]),
                                     ("configure", None, [POINTER(Settings)]), ("operators", c_char_p, []),
-                                    ("outcomes", c_char_p, []), ("counts", None, [POINTER(c_uint64)]),
-                                    ("visit", None, [Visit, c_void_p]), ("reset_counts", None, [])):
+                                    ("outcomes", c_char_p, []), ("counts", None, [POINTER(c_uint64), c_int]),
+                                    ("visit", None, [Visit, c_void_p, c_int])):
         function = getattr(opened, "hotgemm_torch_" + name)
         function.restype, function.argtypes = result, arguments
     return opened

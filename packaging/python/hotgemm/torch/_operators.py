@@ -74,31 +74,49 @@ def _activated(value: Tensor, activation: str) -> Tensor:
     return {"relu": torch.relu, "silu": F.silu, "sigmoid": torch.sigmoid, "tanh": torch.tanh}[activation](value)
 
 
-def _check(x: Tensor, weight: Tensor, activation: str, residual: Tensor | None) -> None:
+def _check(x: Tensor, weight: Tensor, bias: Tensor | None, activation: str, residual: Tensor | None,
+           batch: int = 0) -> None:
+    """`batch` is the number of dimensions that all tensors have in front."""
     if activation not in ACTIVATIONS:
         raise RuntimeError(f"hotgemm::linear: there is no activation '{activation}'; there are {', '.join(ACTIVATIONS)}")
-    if weight.dim() != 2 or x.dim() < 1:
-        raise RuntimeError(f"hotgemm::linear: x has {x.dim()} dimensions and weight {weight.dim()}; at least 1 and 2 are "
-                           "needed")
-    if x.shape[-1] != weight.shape[1]:
-        raise RuntimeError(f"hotgemm::linear: x and weight shapes cannot be multiplied ({tuple(x.shape)} and "
-                           f"{tuple(weight.shape)})")
-    if residual is not None and residual.shape != (*x.shape[:-1], weight.shape[0]):
-        raise RuntimeError(f"hotgemm::linear: residual has the shape {tuple(residual.shape)}, the result "
-                           f"{(*x.shape[:-1], weight.shape[0])}")
+    shape, weight_shape = tuple(x.shape[batch:]), tuple(weight.shape[batch:])
+    if len(weight_shape) != 2 or not shape:
+        raise RuntimeError(f"hotgemm::linear: x has {len(shape)} dimensions and weight {len(weight_shape)}; at least 1 "
+                           "and 2 are needed")
+    if shape[-1] != weight_shape[1]:
+        raise RuntimeError(f"hotgemm::linear: x and weight shapes cannot be multiplied ({shape} and {weight_shape})")
+    for name, tensor in (("weight", weight), ("bias", bias), ("residual", residual)):
+        if tensor is not None and tensor.dtype != x.dtype:
+            raise RuntimeError(f"hotgemm::linear: expected x and {name} to have the same dtype")
+    result_shape = (*shape[:-1], weight_shape[0])
+    if bias is not None and bias.shape[batch:] != result_shape[-1:]:
+        raise RuntimeError(f"hotgemm::linear: bias has the shape {tuple(bias.shape[batch:])}, the result "
+                           f"{result_shape}")
+    if residual is not None and residual.shape[batch:] != result_shape:
+        raise RuntimeError(f"hotgemm::linear: residual has the shape {tuple(residual.shape[batch:])}, the result "
+                           f"{result_shape}")
 
 
-def _before_activation(x: Tensor, weight: Tensor, bias: Tensor | None, alpha: float) -> Tensor:
-    if alpha == 1.0:
+def _rows(tensor: Tensor, batch: int = 0) -> Tensor:
+    """All dimensions but the last, and `batch` in front, as rows. reshape(-1, n) has no answer for an n of 0."""
+    return tensor.unsqueeze(batch).flatten(batch, -2)
+
+
+def _before_activation(x: Tensor, weight: Tensor, bias: Tensor | None, alpha: float, batch: int) -> Tensor:
+    if alpha == 1.0 and not batch:
         return F.linear(x, weight, bias)
-    value = F.linear(x, weight) * alpha
-    return value if bias is None else value + bias
+    # alpha within the product: a product that is rounded before may be infinite.
+    multiply = torch.baddbmm if batch else torch.addmm
+    addend = x.new_zeros((1,) * (batch + 2)) if bias is None else bias.unsqueeze(-2)
+    value = multiply(addend, _rows(x, batch), weight.mT, beta=int(bias is not None), alpha=alpha)
+    return value.view(*x.shape[:-1], weight.shape[-2])
 
 
 def _linear_with_aux_by_torch(x: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str = "none",
-                              residual: Tensor | None = None, alpha: float = 1.0) -> tuple[Tensor, Tensor]:
-    _check(x, weight, activation, residual)
-    aux = _before_activation(x, weight, bias, alpha)
+                              residual: Tensor | None = None, alpha: float = 1.0,
+                              batch: int = 0) -> tuple[Tensor, Tensor]:
+    _check(x, weight, bias, activation, residual, batch)
+    aux = _before_activation(x, weight, bias, alpha, batch)
     value = _activated(aux, activation)
     if residual is not None:
         value = value + residual
@@ -106,9 +124,9 @@ def _linear_with_aux_by_torch(x: Tensor, weight: Tensor, bias: Tensor | None = N
 
 
 def _linear_by_torch(x: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str = "none",
-                     residual: Tensor | None = None, alpha: float = 1.0) -> Tensor:
-    _check(x, weight, activation, residual)
-    value = _activated(_before_activation(x, weight, bias, alpha), activation)
+                     residual: Tensor | None = None, alpha: float = 1.0, batch: int = 0) -> Tensor:
+    _check(x, weight, bias, activation, residual, batch)
+    value = _activated(_before_activation(x, weight, bias, alpha, batch), activation)
     return value if residual is None else value + residual
 
 
@@ -128,19 +146,20 @@ _register_by_torch("linear_with_aux", _linear_with_aux_by_torch)
 # ---- fake ----
 
 
-def _result_like(x: Tensor, weight: Tensor, activation: str, residual: Tensor | None) -> Tensor:
-    _check(x, weight, activation, residual)
+def _result_like(x: Tensor, weight: Tensor, bias: Tensor | None, activation: str, residual: Tensor | None) -> Tensor:
+    _check(x, weight, bias, activation, residual)
     return x.new_empty((*x.shape[:-1], weight.shape[0]))
 
 
 def _fake_linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str = "none",
                  residual: Tensor | None = None, alpha: float = 1.0) -> Tensor:
-    return _result_like(x, weight, activation, residual)
+    return _result_like(x, weight, bias, activation, residual)
 
 
 def _fake_linear_with_aux(x: Tensor, weight: Tensor, bias: Tensor | None = None, activation: str = "none",
                           residual: Tensor | None = None, alpha: float = 1.0) -> tuple[Tensor, Tensor]:
-    return _result_like(x, weight, activation, residual), _result_like(x, weight, activation, residual)
+    result = _result_like(x, weight, bias, activation, residual)
+    return result, torch.empty_like(result)
 
 
 torch.library.register_fake("hotgemm::linear", _fake_linear, lib=_library)
@@ -181,10 +200,9 @@ def _product_backward(ctx: Any, grad: Tensor, x: Tensor, weight: Tensor) -> tupl
     if _needs(ctx, 0):
         grad_x = multiply(grad, weight.t(), None, "none", None, ctx.alpha)
     if _needs(ctx, 1):
-        rows = grad.reshape(-1, grad.shape[-1])
-        grad_weight = multiply(rows.t(), x.reshape(-1, x.shape[-1]).t(), None, "none", None, ctx.alpha)
+        grad_weight = multiply(_rows(grad).t(), _rows(x).t(), None, "none", None, ctx.alpha)
     if _needs(ctx, 2):
-        grad_bias = grad.reshape(-1, grad.shape[-1]).sum(0)
+        grad_bias = _rows(grad).sum(0)
     return grad_x, grad_weight, grad_bias
 
 
@@ -232,20 +250,8 @@ def _register_autocast(name: str, device: str) -> None:
     _library.impl(name, autocast, "Autocast" + device.upper())
 
 
-def _register_vmap(name: str) -> None:
+def _register_vmap(name: str, compute: Any) -> None:
     operator = getattr(torch.ops.hotgemm, name).default
-
-    def by_bmm(x: Tensor, weight: Tensor, bias: Tensor | None, activation: str, residual: Tensor | None,
-               alpha: float) -> Any:
-        rows = x.reshape(x.shape[0], -1, x.shape[-1])
-        aux = torch.bmm(rows, weight.transpose(1, 2)) * alpha
-        if bias is not None:
-            aux = aux + bias.unsqueeze(1)
-        aux = aux.view(*x.shape[:-1], weight.shape[1])
-        value = _activated(aux, activation)
-        if residual is not None:
-            value = value + residual
-        return (value.clone() if value is aux else value, aux) if name == "linear_with_aux" else value
 
     def vmap(info: Any, in_dims: tuple[Any, ...], x: Tensor, weight: Tensor, bias: Tensor | None = None,
              activation: str = "none", residual: Tensor | None = None, alpha: float = 1.0) -> Any:
@@ -257,19 +263,19 @@ def _register_vmap(name: str) -> None:
             return tensor.expand(info.batch_size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
 
         x, residual = batched(x, dims[0]), batched(residual, dims[4])
-        if dims[1] is None and dims[2] is None:  # the samples are further rows
+        if dims[1] is None and dims[2] is None and x.dim() > 1:  # the samples are further rows
             result = operator(x, weight, bias, activation, residual, alpha)
         else:
-            result = by_bmm(x, batched(weight, dims[1]), batched(bias, dims[2]), activation, residual, alpha)
+            result = compute(x, batched(weight, dims[1]), batched(bias, dims[2]), activation, residual, alpha, 1)
         return result, (0, 0) if isinstance(result, tuple) else 0
 
     torch.library.register_vmap("hotgemm::" + name, vmap, lib=_library)
 
 
-for _name in ("linear", "linear_with_aux"):
+for _name, _compute in (("linear", _linear_by_torch), ("linear_with_aux", _linear_with_aux_by_torch)):
     _register_autocast(_name, "cuda")
     _register_autocast(_name, "cpu")
-    _register_vmap(_name)
+    _register_vmap(_name, _compute)
 
 if _adapter.serves("CUDA"):
     register_kernels("CUDA")

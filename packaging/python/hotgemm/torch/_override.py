@@ -20,7 +20,6 @@ _ORDERS = {"any": _c.ORDER["ORDER_ANY"], "deterministic": _c.ORDER["ORDER_DETERM
            "batch_invariant": _c.ORDER["ORDER_BATCH_INVARIANT"]}
 _KERNELS = {"mm": "hotgemm_torch_mm", "mm.out": "hotgemm_torch_mm_out", "bmm": "hotgemm_torch_bmm",
             "bmm.out": "hotgemm_torch_bmm_out"}
-_ELEMENTS = (torch.float16, torch.bfloat16, torch.float32)
 
 _lock = threading.RLock()
 _active: list[Override] = []  # the last one's settings hold
@@ -63,7 +62,7 @@ def enable(*, when: str = "as_fast", addmm: bool = False, order: str = "any", f3
               and GPU model; "prepared": wherever a kernel is loaded.
     addmm:    also torch.addmm, and so linear with a bias. That override is in Python, and costs some microseconds a call.
     order:    "any"; "deterministic": equal calls give equal bits; "batch_invariant": a row's bits do not depend on m.
-    f32:      whether products of f32 are served. None: if torch.backends.cuda.matmul.allow_tf32 is off now.
+    f32:      whether products of f32 are served. None: if torch.backends.cuda.matmul.fp32_precision is not "tf32" now.
     prepare:  whether a thread loads kernels for classes that were passed on and that `when` would serve with them, so that
               later calls find them.
     key:      the dispatch key: "CUDA"; "CPU" is for tests of hotgemm.
@@ -78,7 +77,7 @@ def enable(*, when: str = "as_fast", addmm: bool = False, order: str = "any", f3
     if key not in ("CUDA", "CPU"):
         raise ValueError(f"key={key!r}: there are 'CUDA', 'CPU'")
     if f32 is None:
-        f32 = not torch.backends.cuda.matmul.allow_tf32
+        f32 = torch.backends.cuda.matmul.fp32_precision != "tf32"  # allow_tf32 raises if this has set it
     flags = _WHEN[when] | (_c.CALL["PREPARE_LATER"] if prepare else 0)
     override = Override(key, addmm, _adapter.Settings(flags, _ORDERS[order], f32))
     if not _adapter.serves(key):
@@ -127,8 +126,8 @@ def _apply() -> None:
 
 class _Addmm:
     """aten::addmm in Python, because its scalars cannot pass the C shim. Here they become floats, and an operator of
-    hotgemm serves the sum or passes it on. Other types, operands with an error, and an out that is to be resized
-    or is read too, go to the kernel that was there before."""
+    hotgemm serves the sum or passes it on. Complex scalars, other types, operands with an error, and an out that is to
+    be resized or is read too, go to the kernel that was there before."""
 
     def __init__(self, key: str) -> None:
         from . import _operators
@@ -138,14 +137,15 @@ class _Addmm:
         native_out = torch.library.get_kernel("aten::addmm.out", key)
 
         def addmm(keyset: Any, self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
-            if mat1.dtype in _ELEMENTS:
+            if beta.__class__ is not complex and alpha.__class__ is not complex:
                 result = ours(self, mat1, mat2, beta, alpha)
                 if result is not None:
                     return result
             return native.call_boxed(keyset, self, mat1, mat2, beta=beta, alpha=alpha)
 
         def addmm_out(keyset: Any, self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1, out: Any) -> Any:
-            if mat1.dtype in _ELEMENTS and ours_out(self, mat1, mat2, beta, alpha, out):
+            is_real = beta.__class__ is not complex and alpha.__class__ is not complex
+            if is_real and ours_out(self, mat1, mat2, beta, alpha, out):
                 return out
             return native_out.call_boxed(keyset, self, mat1, mat2, beta=beta, alpha=alpha, out=out)
 

@@ -80,10 +80,8 @@ def report(*, reset: bool = False) -> Report:
     operators = opened.hotgemm_torch_operators().decode().splitlines()
     outcomes = opened.hotgemm_torch_outcomes().decode().splitlines()
     counts = (c_uint64 * (len(operators) * len(outcomes)))()
-    opened.hotgemm_torch_counts(counts)
-    problems = _problems()
-    if reset:
-        opened.hotgemm_torch_reset_counts()
+    opened.hotgemm_torch_counts(counts, reset)
+    problems = _problems(reset)
     served, passed_on = {}, {}
     for row, operator in enumerate(operators):
         by_outcome = dict(zip(outcomes, counts[row * len(outcomes):(row + 1) * len(outcomes)]))
@@ -113,11 +111,11 @@ def prepare() -> int:
         functions.plan_destroy(made)
         prepared += 1
 
-    _visit(plan)
+    _visit(plan, reset=False)
     return prepared
 
 
-def _problems() -> list[Problem]:
+def _problems(reset: bool) -> list[Problem]:
     problems = []
 
     def add(seen: Any) -> None:
@@ -125,12 +123,13 @@ def _problems() -> list[Problem]:
         problems.append(Problem(text, seen.device, seen.served, seen.declined, seen.failed,
                                 seen.failure.decode(errors="replace")))
 
-    _visit(add)
+    _visit(add, reset)
     return sorted(problems, key=lambda problem: -problem.calls)
 
 
-def _visit(act: Any) -> None:
-    """Calls `act` for each problem. An exception cannot cross C: it is kept, and raised behind the last."""
+def _visit(act: Any, reset: bool) -> None:
+    """Calls `act` for each problem, whose counts `reset` sets to zero. An exception cannot cross C: it is kept, and
+    raised behind the last."""
     raised: list[BaseException] = []
 
     def visit(_: Any, seen: Any) -> None:
@@ -140,6 +139,6 @@ def _visit(act: Any) -> None:
             except BaseException as error:  # noqa: BLE001
                 raised.append(error)
 
-    _adapter.library().hotgemm_torch_visit(_adapter.Visit(visit), None)
+    _adapter.library().hotgemm_torch_visit(_adapter.Visit(visit), None, reset)
     if raised:
         raise raised[0]
