@@ -41,10 +41,11 @@ class Plan {
  public:
   /// Enqueues D = alpha * op(A) * op(B) + beta * C on `stream`, for the problem that the plan was made for.
   ///
-  /// Checks the operands (invalid_argument), then launches: no allocation, no lock, no synchronisation, legal during
+  /// Checks the operands (invalid_argument), then launches: no allocation, no synchronisation, legal during
   /// stream capture. (A plan that needs workspace allocates it at its first launch on a stream that is not being
   /// captured. This launch waits for other threads that allocate workspace, and not for kernels, unless device memory
-  /// has run out. A captured launch of such a plan takes a lock, which no thread holds while it waits for the GPU.) The
+  /// has run out. All launches of such a plan wait for other threads that are launching one on the same stream. A
+  /// captured one takes a lock, which no thread holds while it waits for the GPU.) The
   /// current CUDA context must be the one in which the plan was made; a thread without one gets that of the stream (see
   /// Context). Operands must have the alignment classes of the plan's workload or better ones, and beta must be zero if
   /// and only if the workload's `beta_is_zero` is true. Thread-safe.

@@ -66,7 +66,9 @@ void PlanImpl::fail(CUresult result, const Workload& p) const {
 
 void PlanImpl::launch_with_workspace(Stream stream, const Workload& p, const Operands& operands) const {
   if (operands.workspace != nullptr) return enqueue(stream, p, operands, prepare_given(stream, operands));
-  if (const auto found = workspace_.pool->find(stream, workspace_.size)) return enqueue(stream, p, operands, *found);
+  if (const auto found = workspace_.pool->find(stream, workspace_.size)) {
+    return enqueue(stream, p, operands, found->args);
+  }
   if (!workspace_.without)
     throw Error(ErrorCode::out_of_memory, missing_workspace() + ", and there is no kernel that needs none" +
                                               (p.order != SumOrder::any ? " and adds in the same order" : ""));

@@ -38,8 +38,9 @@ std::uint64_t captured_stream(CUstream stream) {
 
 }  // namespace
 
-WorkspaceArgs WorkspacePool::Slab::args() const {
-  return {.scratch = memory.get() + size.counter_bytes(), .counters = memory.get()};
+WorkspacePool::Lent WorkspacePool::Slab::lend() const {
+  return {.args = {.scratch = memory.get() + size.counter_bytes(), .counters = memory.get()},
+          .lock = std::unique_lock(*launching)};
 }
 
 WorkspacePool::~WorkspacePool() {
@@ -139,7 +140,7 @@ std::size_t WorkspacePool::capture_bytes() {
   return bytes;
 }
 
-std::optional<WorkspaceArgs> WorkspacePool::find(CUstream stream, const WorkspaceSize& size) {
+std::optional<WorkspacePool::Lent> WorkspacePool::find(CUstream stream, const WorkspaceSize& size) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   cuuint64_t capture = 0;
   CUgraph graph = nullptr;
@@ -148,16 +149,18 @@ std::optional<WorkspaceArgs> WorkspacePool::find(CUstream stream, const Workspac
   // A capturing stream is identified by its handle, because the driver gives no id of it. Within one capture the handle
   // is unique: a stream that is being captured cannot be destroyed, so its handle cannot be used again.
   if (status == CU_STREAM_CAPTURE_STATUS_ACTIVE) {
-    return find_for_capture(capture, captured_stream(stream), graph, size);
+    const Slab* slab = find_for_capture(capture, captured_stream(stream), graph, size);
+    return slab != nullptr ? std::optional(slab->lend()) : std::nullopt;
   }
   if (status == CU_STREAM_CAPTURE_STATUS_INVALIDATED) return std::nullopt;
   // Other streams are identified by their id: a destroyed stream may still have running work when its handle is used
   // again.
   unsigned long long stream_id = 0;
   driver_.check(driver_.cuStreamGetId(stream, &stream_id), "identify a stream");
-  if (const StreamSlab* found = slab_of(stream_id, size)) return found->slab.args();
+  if (const StreamSlab* found = slab_of(stream_id, size)) return found->slab.lend();
   if (size.total_bytes() >= refused_bytes_) return std::nullopt;
-  return make_for_stream(stream, stream_id, size);
+  const Slab* made = make_for_stream(stream, stream_id, size);
+  return made != nullptr ? std::optional(made->lend()) : std::nullopt;
 }
 
 const WorkspacePool::StreamSlab* WorkspacePool::slab_of(unsigned long long stream,
@@ -167,10 +170,10 @@ const WorkspacePool::StreamSlab* WorkspacePool::slab_of(unsigned long long strea
   return slab;
 }
 
-std::optional<WorkspaceArgs> WorkspacePool::make_for_stream(CUstream handle, unsigned long long stream,
-                                                            const WorkspaceSize& size) {
+const WorkspacePool::Slab* WorkspacePool::make_for_stream(CUstream handle, unsigned long long stream,
+                                                          const WorkspaceSize& size) {
   const std::lock_guard making(making_);
-  if (const StreamSlab* found = slab_of(stream, size)) return found->slab.args();
+  if (const StreamSlab* found = slab_of(stream, size)) return &found->slab;
   const StreamSlab* last = slab_of(stream, {});
   // The stream clears the counters before the kernels that follow on it, so nobody waits for the GPU.
   const auto make_here = [&](const WorkspaceSize& wanted) {
@@ -184,11 +187,11 @@ std::optional<WorkspaceArgs> WorkspacePool::make_for_stream(CUstream handle, uns
   if (!slab && free_waiting()) slab = make_here(size);
   if (!slab) {
     refused_bytes_ = std::min(refused_bytes_.load(), size.total_bytes());
-    return std::nullopt;
+    return nullptr;
   }
   auto* made = new StreamSlab{.stream = stream, .slab = std::move(*slab), .next = of_streams_.load()};
   of_streams_.store(made, std::memory_order_release);
-  return made->slab.args();
+  return &made->slab;
 }
 
 bool WorkspacePool::free_waiting() {
@@ -208,21 +211,22 @@ bool WorkspacePool::free_waiting() {
   return !taken.empty();
 }
 
-std::optional<WorkspaceArgs> WorkspacePool::find_for_capture(unsigned long long capture, unsigned long long stream,
-                                                             CUgraph graph, const WorkspaceSize& size) {
+/// What is returned stays where it is while the stream is being captured: the slab is not free.
+const WorkspacePool::Slab* WorkspacePool::find_for_capture(unsigned long long capture, unsigned long long stream,
+                                                           CUgraph graph, const WorkspaceSize& size) {
   const std::lock_guard lock(mutex_);
   CaptureSlab* best = nullptr;
   for (CaptureSlab& slab : for_captures_) {
     if (!slab.slab.size.holds(size)) continue;
     const bool is_free = *slab.is_free;
-    if (!is_free && slab.capture == capture && slab.stream == stream) return slab.slab.args();
+    if (!is_free && slab.capture == capture && slab.stream == stream) return &slab.slab;
     if (!is_free) continue;
     if (best == nullptr || slab.slab.size.total_bytes() < best->slab.size.total_bytes()) best = &slab;
   }
-  if (best == nullptr || !tie_to_graph(best->is_free, graph)) return std::nullopt;
+  if (best == nullptr || !tie_to_graph(best->is_free, graph)) return nullptr;
   best->capture = capture;
   best->stream = stream;
-  return best->slab.args();
+  return &best->slab;
 }
 
 /// Makes the graph, and all executable graphs made from it, hold the slab.

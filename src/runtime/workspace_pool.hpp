@@ -20,10 +20,11 @@ namespace hotgemm {
 /// The workspace of one CUDA context: a slab for each stream, and slabs that wait for captures.
 ///
 /// Kernels that may run at the same time never share a slab. Launches on one stream run one after another, so they
-/// share the slab of the stream. A captured launch runs whenever its graph runs, at the same time as any other work. So
-/// each stream of each capture has its own slab. The slab becomes free when the graph and all executable graphs made
-/// from it are destroyed. (Two executable graphs of one capture must not run at the same time, because both write to
-/// D.)
+/// share the slab of the stream. A launch may be two kernels, of which the second reads from the slab what the first
+/// wrote: its thread locks the slab until both are enqueued. A captured launch runs whenever its graph runs, at the
+/// same time as any other work. So each stream of each capture has its own slab. The slab becomes free when the graph
+/// and all executable graphs made from it are destroyed. (Two executable graphs of one capture must not run at the same
+/// time, because both write to D.)
 ///
 /// `reserve` allocates memory while a plan is made. `find` allocates memory if the stream is not being captured and has
 /// no slab that is large enough. The pool frees nothing before its end, except for slabs that wait for captures: those
@@ -34,8 +35,9 @@ namespace hotgemm {
 /// and cuMemFree, which `reserve` calls for slabs that are too small and `find` where memory has run out, waits for all
 /// work of the CUDA context; cuMemAlloc may.
 ///
-/// Thread-safe. Finding the existing slab of a stream takes no lock. A capturing stream takes a lock that no thread
-/// holds while it waits for the GPU. The first launch on another stream, and `reserve`, wait for each other.
+/// Thread-safe. Finding the existing slab of a stream waits only for another thread that launches on the stream. A
+/// capturing stream takes a lock that no thread holds while it waits for the GPU. The first launch on another stream,
+/// and `reserve`, wait for each other.
 class WorkspacePool {
  public:
   /// Keeps references to both. Captures, and slabs that wait for them, get at most half of the cap.
@@ -50,9 +52,14 @@ class WorkspacePool {
   /// Error{context_lost}.
   void reserve(const WorkspaceSize& size, int captures);
 
+  /// The memory of a launch, for the thread that holds it.
+  struct Lent {
+    WorkspaceArgs args;
+    std::unique_lock<std::mutex> lock;
+  };
   /// The memory of a launch on `stream`, or nullopt if there is none. Throws Error for a stream that the driver
   /// refuses.
-  std::optional<WorkspaceArgs> find(CUstream stream, const WorkspaceSize& size);
+  std::optional<Lent> find(CUstream stream, const WorkspaceSize& size);
 
   /// Frees all memory now. The CUDA context must be current, and the pool is of no use after that.
   void unload() noexcept;
@@ -63,7 +70,8 @@ class WorkspacePool {
   struct Slab {
     DeviceBuffer memory;
     WorkspaceSize size;
-    WorkspaceArgs args() const;
+    std::unique_ptr<std::mutex> launching = std::make_unique<std::mutex>();
+    Lent lend() const;
   };
   struct StreamSlab {
     unsigned long long stream;
@@ -81,9 +89,9 @@ class WorkspacePool {
   };
 
   const StreamSlab* slab_of(unsigned long long stream, const WorkspaceSize& size) const noexcept;
-  std::optional<WorkspaceArgs> make_for_stream(CUstream handle, unsigned long long stream, const WorkspaceSize& size);
-  std::optional<WorkspaceArgs> find_for_capture(unsigned long long capture, unsigned long long stream, CUgraph graph,
-                                                const WorkspaceSize& size);
+  const Slab* make_for_stream(CUstream handle, unsigned long long stream, const WorkspaceSize& size);
+  const Slab* find_for_capture(unsigned long long capture, unsigned long long stream, CUgraph graph,
+                               const WorkspaceSize& size);
   bool tie_to_graph(const IsFree& is_free, CUgraph graph) const;
   /// The waiting slabs that are too small for `size`, taken out of the pool. None if `size` would not fit after that.
   std::vector<CaptureSlab> take_outgrown(const WorkspaceSize& size);

@@ -7,6 +7,11 @@
 #include "gpu/device_buffer.hpp"
 #include "shared/wgmma_config.hpp"
 
+#include <barrier>
+#include <chrono>
+#include <thread>
+#include <vector>
+
 namespace hotgemm::standin {
 namespace {
 
@@ -150,6 +155,40 @@ TEST_F(RepackLaunchTest, TuningTriesBothWays) {
   expect_right(*context_, c, stream());
   EXPECT_EQ(context_->stats().tuned, 1u);
   EXPECT_GT(copies(), 0u);
+}
+
+/// The driver's launch of the copies, which come before the product, and then a pause.
+decltype(Driver::cuLaunchKernel) launch_at_once = nullptr;
+CUresult CUDAAPI launch_and_pause(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned threads_x,
+                                  unsigned threads_y, unsigned threads_z, unsigned shared_bytes, CUstream stream,
+                                  void** parameters, void** extra) {
+  const CUresult result =
+      launch_at_once(function, x, y, z, threads_x, threads_y, threads_z, shared_bytes, stream, parameters, extra);
+  std::this_thread::sleep_for(std::chrono::microseconds(100));
+  return result;
+}
+
+TEST_F(RepackLaunchTest, ThreadsOnOneStreamReadTheirOwnCopies) {
+  const GemmCase c = ragged(8, 8, 8);
+  const Plan plan = plan_of(c);
+  auto& launch = const_cast<Driver&>(driver_).cuLaunchKernel;
+  launch_at_once = std::exchange(launch, &launch_and_pause);
+  std::barrier start(2);
+  const auto work = [&](unsigned seed) {
+    driver_.cuCtxSetCurrent(cuda_context_);
+    CaseRun run(Driver::get(), c, stream());
+    run.fill(CaseRun::Data::integers, seed);
+    start.arrive_and_wait();
+    for (int i = 0; i < 100; ++i) {
+      run.run([&](const Operands& operands) { plan.launch(stream(), operands); });
+      ASSERT_EQ(run.inexact(), "");
+    }
+  };
+  {
+    const std::jthread other(work, 1);
+    work(2);
+  }
+  launch = launch_at_once;
 }
 
 }  // namespace

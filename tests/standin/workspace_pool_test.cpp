@@ -22,13 +22,18 @@ class WorkspacePoolTest : public RuntimeTest {
   void begin_capture() {
     ASSERT_EQ(driver_.cuStreamBeginCapture(stream(), CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
   }
+  /// What a launch finds, which is over then.
+  static std::optional<WorkspaceArgs> found(WorkspacePool& pool, CUstream stream, const WorkspaceSize& size) {
+    const std::optional<WorkspacePool::Lent> lent = pool.find(stream, size);
+    return lent ? std::optional(lent->args) : std::nullopt;
+  }
   /// Captures a stream while `find` looks for workspace; nothing else is captured.
   std::pair<std::optional<WorkspaceArgs>, CUgraph> find_in_capture(WorkspacePool& pool, const WorkspaceSize& size) {
     begin_capture();
     const std::size_t calls = allocations();
-    const auto found = pool.find(stream(), size);
+    const auto args = found(pool, stream(), size);
     EXPECT_EQ(allocations(), calls) << "allocated on a capturing stream";
-    return {found, end_capture()};
+    return {args, end_capture()};
   }
   static std::size_t allocations() { return standin().calls("cuMemAlloc"); }
 };
@@ -47,7 +52,7 @@ TEST_F(WorkspacePoolTest, EachStreamHasASlabOfItsOwnAndKeepsIt) {
   WorkspaceBudget budget(1 << 20);
   WorkspacePool pool(driver_, budget);
   const OwnedStream other(driver_);
-  const auto first = pool.find(stream(), kNeed), second = pool.find(other.get(), kNeed);
+  const auto first = found(pool, stream(), kNeed), second = found(pool, other.get(), kNeed);
   ASSERT_TRUE(first && second);
   EXPECT_NE(first->counters, second->counters);
   EXPECT_EQ(first->scratch, first->counters + 256);
@@ -55,21 +60,21 @@ TEST_F(WorkspacePoolTest, EachStreamHasASlabOfItsOwnAndKeepsIt) {
   for (unsigned i = 0; i < kNeed.counters; ++i) EXPECT_EQ(reinterpret_cast<const unsigned*>(first->counters)[i], 0u);
   EXPECT_EQ(budget.used_bytes(), 2 * kBytes);
   const std::size_t calls = allocations();
-  EXPECT_EQ(pool.find(stream(), kNeed)->counters, first->counters);
-  EXPECT_EQ(pool.find(other.get(), kNeed)->counters, second->counters);
+  EXPECT_EQ(found(pool, stream(), kNeed)->counters, first->counters);
+  EXPECT_EQ(found(pool, other.get(), kNeed)->counters, second->counters);
   EXPECT_EQ(allocations(), calls);
 }
 
 TEST_F(WorkspacePoolTest, TheDefaultStreamsHaveSlabsOfTheirOwn) {
   WorkspaceBudget budget(1 << 20);
   WorkspacePool pool(driver_, budget);
-  const auto legacy = pool.find(nullptr, kNeed), mine = pool.find(CU_STREAM_PER_THREAD, kNeed);
+  const auto legacy = found(pool, nullptr, kNeed), mine = found(pool, CU_STREAM_PER_THREAD, kNeed);
   ASSERT_TRUE(legacy && mine);
-  EXPECT_EQ(pool.find(CU_STREAM_LEGACY, kNeed)->counters, legacy->counters);
+  EXPECT_EQ(found(pool, CU_STREAM_LEGACY, kNeed)->counters, legacy->counters);
   EXPECT_NE(mine->counters, legacy->counters);
   std::thread([&] {
     driver_.cuCtxSetCurrent(cuda_context_);
-    const auto others = pool.find(CU_STREAM_PER_THREAD, kNeed);
+    const auto others = found(pool, CU_STREAM_PER_THREAD, kNeed);
     ASSERT_TRUE(others);
     EXPECT_NE(others->counters, mine->counters);
   }).join();
@@ -78,21 +83,21 @@ TEST_F(WorkspacePoolTest, TheDefaultStreamsHaveSlabsOfTheirOwn) {
 TEST_F(WorkspacePoolTest, AStreamThatNeedsMoreGetsTwiceAsMuch) {
   WorkspaceBudget budget(1 << 20);
   WorkspacePool pool(driver_, budget);
-  const auto small = pool.find(stream(), kNeed), large = pool.find(stream(), kMore);
+  const auto small = found(pool, stream(), kNeed), large = found(pool, stream(), kMore);
   ASSERT_TRUE(small && large);
   EXPECT_NE(small->counters, large->counters);
   EXPECT_EQ(budget.used_bytes(), kBytes + 2 * 4096 + 256);
   const std::size_t calls = allocations();
-  EXPECT_EQ(pool.find(stream(), kNeed)->counters, large->counters);
-  EXPECT_EQ(pool.find(stream(), {.scratch_bytes = 8192, .counters = 20})->counters, large->counters);
+  EXPECT_EQ(found(pool, stream(), kNeed)->counters, large->counters);
+  EXPECT_EQ(found(pool, stream(), {.scratch_bytes = 8192, .counters = 20})->counters, large->counters);
   EXPECT_EQ(allocations(), calls);
 }
 
 TEST_F(WorkspacePoolTest, GrowthThatTheCapForbidsIsByWhatIsNeeded) {
   WorkspaceBudget budget(kBytes + 5000 + 256);
   WorkspacePool pool(driver_, budget);
-  ASSERT_TRUE(pool.find(stream(), kNeed));
-  ASSERT_TRUE(pool.find(stream(), kMore));
+  ASSERT_TRUE(found(pool, stream(), kNeed));
+  ASSERT_TRUE(found(pool, stream(), kMore));
   EXPECT_EQ(budget.used_bytes(), budget.cap_bytes());
 }
 
@@ -100,13 +105,13 @@ TEST_F(WorkspacePoolTest, BeyondTheCapThereIsNoneUntilAPlanIsMade) {
   WorkspaceBudget budget(2 * kBytes - 1);
   WorkspacePool pool(driver_, budget);
   const OwnedStream other(driver_);
-  ASSERT_TRUE(pool.find(stream(), kNeed));
-  EXPECT_FALSE(pool.find(other.get(), kNeed));
-  EXPECT_FALSE(pool.find(other.get(), kNeed));
+  ASSERT_TRUE(found(pool, stream(), kNeed));
+  EXPECT_FALSE(found(pool, other.get(), kNeed));
+  EXPECT_FALSE(found(pool, other.get(), kNeed));
   EXPECT_EQ(allocations(), 1u);
   EXPECT_EQ(budget.used_bytes(), kBytes);
-  EXPECT_TRUE(pool.find(stream(), kNeed));
-  EXPECT_TRUE(pool.find(other.get(), {.scratch_bytes = 256, .counters = 1})) << "there is room for less";
+  EXPECT_TRUE(found(pool, stream(), kNeed));
+  EXPECT_TRUE(found(pool, other.get(), {.scratch_bytes = 256, .counters = 1})) << "there is room for less";
 }
 
 TEST_F(WorkspacePoolTest, WhereTheDriverHasNoMemoryThereIsNoneAndNothingLeaks) {
@@ -116,15 +121,15 @@ TEST_F(WorkspacePoolTest, WhereTheDriverHasNoMemoryThereIsNoneAndNothingLeaks) {
     WorkspacePool pool(driver_, budget);
     const auto live = live_handles();
     standin().fail(function, 1, CUDA_ERROR_OUT_OF_MEMORY);
-    EXPECT_FALSE(pool.find(stream(), kNeed));
+    EXPECT_FALSE(found(pool, stream(), kNeed));
     EXPECT_EQ(budget.used_bytes(), 0u);
     EXPECT_EQ(live_handles(), live);
     EXPECT_THAT(warnings_.take(), testing::ElementsAre(testing::HasSubstr("no workspace of 4352 bytes")));
     const std::size_t calls = allocations();
-    EXPECT_FALSE(pool.find(stream(), kNeed)) << "tried again by a warm call";
+    EXPECT_FALSE(found(pool, stream(), kNeed)) << "tried again by a warm call";
     EXPECT_EQ(allocations(), calls);
     pool.reserve(kNeed, 0);  // a plan is made
-    EXPECT_TRUE(pool.find(stream(), kNeed));
+    EXPECT_TRUE(found(pool, stream(), kNeed));
   }
 }
 
@@ -133,8 +138,8 @@ TEST_F(WorkspacePoolTest, TheFirstLaunchOnAStreamWaitsForNoKernel) {
   WorkspacePool pool(driver_, budget);
   const auto waits = [] { return standin().calls("cuStreamSynchronize") + standin().calls("cuMemFree"); };
   const std::size_t before = waits();
-  ASSERT_TRUE(pool.find(stream(), kNeed));
-  ASSERT_TRUE(pool.find(stream(), kMore));
+  ASSERT_TRUE(found(pool, stream(), kNeed));
+  ASSERT_TRUE(found(pool, stream(), kMore));
   EXPECT_EQ(waits(), before);
 }
 
@@ -142,21 +147,21 @@ TEST_F(WorkspacePoolTest, ALostContextIsAnError) {
   WorkspaceBudget budget(1 << 20);
   WorkspacePool pool(driver_, budget);
   standin().fail("cuMemAlloc", 1, CUDA_ERROR_ILLEGAL_ADDRESS);
-  expect_thrown(ErrorCode::context_lost, {"allocate"}, [&] { pool.find(stream(), kNeed); });
+  expect_thrown(ErrorCode::context_lost, {"allocate"}, [&] { found(pool, stream(), kNeed); });
   EXPECT_EQ(budget.used_bytes(), 0u);
 }
 
 TEST_F(WorkspacePoolTest, ACaptureHasASlabOfItsOwnUntilItsGraphIsGone) {
   WorkspaceBudget budget(1 << 20);
   WorkspacePool pool(driver_, budget);
-  const auto eager = pool.find(stream(), kNeed);
+  const auto eager = found(pool, stream(), kNeed);
   pool.reserve(kNeed, 2);
   EXPECT_EQ(budget.used_bytes(), 3 * kBytes);
   begin_capture();
-  const auto first = pool.find(stream(), kNeed);
+  const auto first = found(pool, stream(), kNeed);
   ASSERT_TRUE(eager && first);
   EXPECT_NE(first->counters, eager->counters);
-  EXPECT_EQ(pool.find(stream(), kNeed)->counters, first->counters) << "launches of one stream follow each other";
+  EXPECT_EQ(found(pool, stream(), kNeed)->counters, first->counters) << "launches of one stream follow each other";
   const CUgraph graph = end_capture();
   const auto [second, second_graph] = find_in_capture(pool, kNeed);
   ASSERT_TRUE(second);
@@ -164,7 +169,7 @@ TEST_F(WorkspacePoolTest, ACaptureHasASlabOfItsOwnUntilItsGraphIsGone) {
   EXPECT_NE(second->counters, eager->counters);
   const auto [third, third_graph] = find_in_capture(pool, kNeed);
   EXPECT_FALSE(third) << "two were set apart";
-  EXPECT_EQ(pool.find(stream(), kNeed)->counters, eager->counters);
+  EXPECT_EQ(found(pool, stream(), kNeed)->counters, eager->counters);
 
   CUgraphExec exec = nullptr;
   ASSERT_EQ(driver_.cuGraphInstantiateWithFlags(&exec, graph, 0), CUDA_SUCCESS);
@@ -197,7 +202,7 @@ TEST_F(WorkspacePoolTest, CapturesHaveAtMostHalfOfTheCap) {
   WorkspacePool pool(driver_, budget);
   pool.reserve(kNeed, 100);
   EXPECT_EQ(budget.used_bytes(), 2 * kBytes);
-  EXPECT_TRUE(pool.find(stream(), kNeed));
+  EXPECT_TRUE(found(pool, stream(), kNeed));
 }
 
 TEST_F(WorkspacePoolTest, AStreamComesBeforeCapturesThatHaveNotBegun) {
@@ -206,13 +211,13 @@ TEST_F(WorkspacePoolTest, AStreamComesBeforeCapturesThatHaveNotBegun) {
   pool.reserve(kNeed, 1);
   const auto [captured, graph] = find_in_capture(pool, kNeed);
   ASSERT_TRUE(captured);
-  ASSERT_TRUE(pool.find(stream(), kNeed));
+  ASSERT_TRUE(found(pool, stream(), kNeed));
   const OwnedStream other(driver_);
-  EXPECT_FALSE(pool.find(other.get(), kNeed)) << "took the slab of a graph that may run";
+  EXPECT_FALSE(found(pool, other.get(), kNeed)) << "took the slab of a graph that may run";
   driver_.cuGraphDestroy(graph);
   pool.reserve(kNeed, 1);  // the slab waits again, and a plan has been made
   const auto live = live_handles();
-  EXPECT_TRUE(pool.find(other.get(), kNeed));
+  EXPECT_TRUE(found(pool, other.get(), kNeed));
   EXPECT_EQ(live_handles(), live);
   EXPECT_EQ(budget.used_bytes(), 2 * kBytes);
 }
@@ -237,9 +242,9 @@ TEST_F(WorkspacePoolTest, ACaptureThatFailsGivesItsSlabBack) {
   WorkspacePool pool(driver_, budget);
   pool.reserve(kNeed, 1);
   begin_capture();
-  ASSERT_TRUE(pool.find(stream(), kNeed));
+  ASSERT_TRUE(found(pool, stream(), kNeed));
   EXPECT_EQ(driver_.cuStreamSynchronize(stream()), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  EXPECT_FALSE(pool.find(stream(), kNeed)) << "nothing can be captured any more";
+  EXPECT_FALSE(found(pool, stream(), kNeed)) << "nothing can be captured any more";
   CUgraph graph = nullptr;
   EXPECT_EQ(driver_.cuStreamEndCapture(stream(), &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
   const auto [found, good] = find_in_capture(pool, kNeed);
@@ -268,7 +273,7 @@ TEST_F(WorkspacePoolTest, AStreamsFirstUseBesideACaptureDoesNotSpoilIt) {
   WorkspacePool pool(driver_, budget);
   const OwnedStream beside(driver_);
   begin_capture();
-  EXPECT_TRUE(pool.find(beside.get(), kNeed));
+  EXPECT_TRUE(found(pool, beside.get(), kNeed));
   pool.reserve(kNeed, 1);
   pool.reserve(kMore, 1);  // frees the slab that is too small
   driver_.cuGraphDestroy(end_capture());
@@ -290,7 +295,7 @@ TEST_F(WorkspacePoolTest, WhatIsAbandonedIsLeftToTheDriver) {
   std::optional<WorkspaceArgs> left;
   {
     WorkspacePool pool(driver_, budget);
-    left = pool.find(stream(), kNeed);
+    left = found(pool, stream(), kNeed);
     pool.abandon();
   }
   EXPECT_EQ(budget.used_bytes(), 0u);
@@ -304,7 +309,7 @@ TEST_F(WorkspacePoolTest, ManyThreadsOnOneStreamMakeOneSlab) {
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&] {
       driver_.cuCtxSetCurrent(cuda_context_);
-      EXPECT_TRUE(pool.find(stream(), kNeed));
+      EXPECT_TRUE(found(pool, stream(), kNeed));
     });
   }
   threads.clear();
