@@ -54,9 +54,9 @@ struct Matrices {
   std::int64_t ld_scale_a = 0, ld_scale_b = 0;  // of blocks
 
   std::vector<const Matrix*> all() const {
-    std::vector<const Matrix*> all{&a,          &b,          &c,          &d,          &scale_a,      &scale_b,
-                                   &scale_d,    &scalars,    &bias,       &residual,   &auxiliary,    &amax,
-                                   &pointers_a, &pointers_b, &pointers_c, &pointers_d, &group_numbers};
+    std::vector<const Matrix*> all{&a,          &b,          &c,          &d,          &scale_a,       &scale_b,
+                                   &scale_d,    &scalars,    &bias,       &residual,   &auxiliary,     &amax,
+                                   &pointers_a, &pointers_b, &pointers_c, &pointers_d, &bias_gradient, &group_numbers};
     for (const Matrix& operand : operands) all.push_back(&operand);
     return all;
   }

@@ -15,6 +15,12 @@ class FusedPoolTest : public RuntimeTest {};
 
 constexpr const char* kAllParts = "scale_a:vector+scale_b+bias:row+aux+relu+residual+amax+scale_d+scalars";
 
+TEST_F(FusedPoolTest, HoldsALongGradientOfABias) {
+  const Workload problem = parse_workload("64 40000 64 nn f16 epilogue=bias_gradient");
+  const OperandPool pool(driver_, problem, 1, std::int64_t{1} << 30);
+  EXPECT_LE(pool.sets().back().epilogue.bias_gradient + 4 * 40000, pool.begin() + pool.bytes());
+}
+
 TEST_F(FusedPoolTest, HoldsWhatTheEpilogueNeedsBetweenGuards) {
   const Workload problem = parse_workload(std::string("33 17 40 nt f16 align=2 beta=1 epilogue=") + kAllParts);
   const OperandPool pool(driver_, problem, 1 << 16, 1 << 20);
