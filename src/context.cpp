@@ -233,9 +233,9 @@ std::shared_ptr<const PlanImpl> Context::Impl::tune_now(DeviceState& device, con
   const ProfilerRange range([&] { return "plan " + to_string(problem); });
   const WaitTimer timer(engine_.counters.planning);
   const Clock::time_point start = Clock::now();
+  const std::uint64_t reloads = engine_.database.reloads();  // of the records that the plan is made from
   Tuned tuned = plan_by_tuning(device, problem);
   const Clock::time_point end = Clock::now();
-  const std::uint64_t reloads = engine_.database.reloads();
   const ClassFlights::Flight flight = device.planning().wait_for(key, engine_.counters.waiting);
   const std::optional<PlanEntry> known = device.plans().get(key);
   if (known && !known->is_provisional) return known->plan;  // of another thread that came first

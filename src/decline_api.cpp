@@ -1,4 +1,5 @@
 #include "context_impl.hpp"
+#include "gpu/stream.hpp"
 #include "runtime/validate_operands.hpp"
 
 #include <hotgemm/error.hpp>
@@ -28,6 +29,8 @@ bool Context::try_gemm(Stream stream, const Problem& asked, const Operands& oper
     const PlanTable::Slot* slot = call.device.plans().find(call.key);
     is_current = slot != nullptr && !slot->is_outdated;
     is_served = slot != nullptr && meets(slot->entry.plan->choice(), demands);
+    // A graph would keep an interim kernel.
+    if (is_served && slot->entry.is_interim && is_capturing(call.device.driver(), stream)) is_served = false;
     if (is_served) {
       slot->entry.plan->launch(stream, call.problem, operands);
     } else if (slot != nullptr) {

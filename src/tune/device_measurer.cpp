@@ -91,6 +91,10 @@ struct DeviceMeasurer::Session {
 
   std::string run_check(const Trial& trial, const GemmKernel& kernel, unsigned seed) {
     holds_normal = false;
+    if (room.counters > 0) {  // a trial that was wrong may have left them in any state
+      driver().check(driver().cuMemsetD8Async(workspace.get(), 0, room.counter_bytes(), stream.get()),
+                     "clear the counters of a workspace");
+    }
     return check_exactly(
         device.check_kernels(), problem, pool, seed, stream.get(),
         [&](const OperandSet& set, CUstream on) { launch(kernel, trial, on, set); },

@@ -177,6 +177,24 @@ TEST_F(InterimTest, ARefreshedPlanIsNoInterimOne) {
   EXPECT_EQ(held.config(), to_string(best_.config));
 }
 
+TEST_F(InterimTest, ACapturedCallThatMayDeclineRunsNoInterimKernel) {
+  make_context(how());
+  hold_planning();
+  call();
+  const GemmCase c = small_case();
+  CaseRun run(Driver::get(), c, stream());
+  run.fill(CaseRun::Data::integers, 1);
+  run.run([&](const Operands& o) {
+    EXPECT_TRUE(context().try_gemm(stream(), c.problem, o, {}));
+    driver_.check(driver_.cuStreamBeginCapture(stream(), CU_STREAM_CAPTURE_MODE_RELAXED), "begin");
+    EXPECT_FALSE(context().try_gemm(stream(), c.problem, o, {}));
+    CUgraph graph = nullptr;
+    driver_.check(driver_.cuStreamEndCapture(stream(), &graph), "end");
+    driver_.cuGraphDestroy(graph);
+  });
+  held_.count_down();
+}
+
 TEST_F(InterimTest, AGraphKeepsNoInterimKernel) {
   make_context(how());
   hold_planning();
