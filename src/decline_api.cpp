@@ -1,5 +1,4 @@
 #include "context_impl.hpp"
-#include "gpu/stream.hpp"
 #include "runtime/validate_operands.hpp"
 
 #include <hotgemm/error.hpp>
