@@ -68,6 +68,8 @@ struct BinaryCache::Impl {
   bool is_discarded(const CacheEntry& entry);
   void publish(const CacheEntry& entry);
   void bound_size(std::size_t written);
+  void count_new_bytes();
+  void set_known_bytes(std::optional<std::uint64_t> bytes);
   void warn(const std::filesystem::path& about, const std::exception& error, const std::string& consequence);
   template <typename Work>
   auto on_user_layer(const char* what, Work work);
@@ -87,8 +89,10 @@ struct BinaryCache::Impl {
   std::mutex discarded_mutex;
   std::set<std::string> discarded;  // see discard_key
 
+  // Nothing waits for this mutex: in a child of fork(), the thread that locked it may not exist.
   std::mutex size_mutex;
   std::optional<std::uint64_t> known_bytes;  // size of the user's layer, as far as this process knows
+  std::atomic<std::uint64_t> new_bytes{0};   // written, and not in known_bytes yet
 
   mutable std::mutex failure_mutex;
   std::string store_failure;
@@ -206,10 +210,20 @@ void BinaryCache::Impl::publish(const CacheEntry& entry) {
 }
 
 void BinaryCache::Impl::bound_size(std::size_t written) {
-  const std::lock_guard guard(size_mutex);
+  new_bytes += (written + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+  while (new_bytes != 0) {
+    const std::unique_lock guard(size_mutex, std::try_to_lock);
+    if (!guard) return;  // the thread that has it counts these bytes too
+    count_new_bytes();
+  }
+}
+
+/// Removes entries if the layer is too large. Needs size_mutex.
+void BinaryCache::Impl::count_new_bytes() {
+  const std::uint64_t added = new_bytes.exchange(0);
   try {
     if (known_bytes) {
-      *known_bytes += (written + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+      *known_bytes += added;
     } else {
       std::uint64_t total = 0;
       for (const CacheLayer::Item& item : user->scan()) total += item.bytes();
@@ -225,6 +239,13 @@ void BinaryCache::Impl::bound_size(std::size_t written) {
   } catch (const std::runtime_error& error) {
     warn(options.directory, error, "the size of the cache is not limited");
   }
+}
+
+/// For a call that has removed entries. A thread that is counting meanwhile may count too much, which the next trim
+/// corrects.
+void BinaryCache::Impl::set_known_bytes(std::optional<std::uint64_t> bytes) {
+  const std::unique_lock guard(size_mutex, std::try_to_lock);
+  if (guard) known_bytes = bytes;
 }
 
 template <typename Work>
@@ -375,18 +396,14 @@ CacheStat BinaryCache::stat() {
 std::size_t BinaryCache::trim(std::uint64_t max_bytes) {
   impl_->require_writable("trim");
   const auto result = impl_->on_user_layer("trim", [&](const CacheLayer& layer) { return layer.trim(max_bytes); });
-  const std::lock_guard guard(impl_->size_mutex);
-  impl_->known_bytes = result.bytes;
+  impl_->set_known_bytes(result.bytes);
   return result.removed;
 }
 
 std::size_t BinaryCache::clear() {
   impl_->require_writable("clear");
   const std::size_t removed = impl_->on_user_layer("clear", [](const CacheLayer& layer) { return layer.clear(); });
-  {
-    const std::lock_guard guard(impl_->size_mutex);
-    impl_->known_bytes.reset();
-  }
+  impl_->set_known_bytes(std::nullopt);
   impl_->memory.clear();
   return removed;
 }

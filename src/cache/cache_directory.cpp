@@ -138,7 +138,7 @@ std::optional<CacheDirectory> CacheDirectory::open(const std::filesystem::path& 
   struct ::stat status {};
   if (::fstat(fd, &status) != 0) directory.fail("fstat", "");
   if (rules.trust_shared && (status.st_mode & kOthersWrite) != 0) {
-    directory.directory_mode_ = status.st_mode & 0777U;
+    directory.directory_mode_ = status.st_mode & 02777U;  // with the bit by which new directories get the group
     directory.file_mode_ = status.st_mode & 0666U;
   }
   return directory;

@@ -4,6 +4,8 @@
 #include "base/sha256.hpp"
 #include "cache/cache_directory.hpp"
 
+#include <unistd.h>
+
 #include <array>
 #include <condition_variable>
 #include <cstdint>
@@ -29,6 +31,9 @@ struct ShardLock::Shards {
   std::mutex mutex;
   std::condition_variable released;
   std::array<bool, ShardLocks::kShards> taken{};
+  const pid_t owner = ::getpid();
+
+  bool is_ours() const { return owner == ::getpid(); }
 };
 
 ShardLock::ShardLock(ShardLock&& other) noexcept
@@ -52,7 +57,7 @@ ShardLock::~ShardLock() { release(); }
 void ShardLock::release() noexcept {
   // Release the file lock first: the next thread of this process then finds the file free.
   file_.release();
-  if (const auto shards = std::exchange(shards_, nullptr)) {
+  if (const auto shards = std::exchange(shards_, nullptr); shards && shards->is_ours()) {
     const std::lock_guard guard(shards->mutex);
     shards->taken[shard_] = false;
     shards->released.notify_all();
@@ -60,7 +65,7 @@ void ShardLock::release() noexcept {
 }
 
 ShardLocks::ShardLocks(const std::vector<std::filesystem::path>& directories)
-    : shards_(std::make_shared<ShardLock::Shards>()) {
+    : shards_(new Shards(std::make_shared<ShardLock::Shards>())) {
   for (const auto& candidate : directories) {
     try {
       if (const auto opened = CacheDirectory::open(candidate, kOursAlone, true)) {
@@ -73,16 +78,31 @@ ShardLocks::ShardLocks(const std::vector<std::filesystem::path>& directories)
   }
 }
 
+ShardLocks::~ShardLocks() {
+  const Shards* const known = shards_;
+  if ((*known)->is_ours()) delete known;
+}
+
+ShardLocks::Shards ShardLocks::of_process() const {
+  const Shards* known = shards_;
+  while (!(*known)->is_ours()) {
+    auto made = std::make_unique<const Shards>(std::make_shared<ShardLock::Shards>());
+    if (shards_.compare_exchange_strong(known, made.get())) return *made.release();
+  }
+  return *known;
+}
+
 ShardLock ShardLocks::acquire(std::size_t shard, std::chrono::milliseconds wait) const {
   shard %= kShards;
   const auto deadline = deadline_after(wait);
   ShardLock lock;
+  const Shards shards = of_process();
   {
-    std::unique_lock guard(shards_->mutex);
-    if (!shards_->released.wait_until(guard, deadline, [&] { return !shards_->taken[shard]; })) return lock;
-    shards_->taken[shard] = true;
+    std::unique_lock guard(shards->mutex);
+    if (!shards->released.wait_until(guard, deadline, [&] { return !shards->taken[shard]; })) return lock;
+    shards->taken[shard] = true;
   }
-  lock.shards_ = shards_;
+  lock.shards_ = shards;
   lock.shard_ = shard;
   if (!directory_.empty()) lock.file_ = lock_file(shard, deadline);
   return lock;

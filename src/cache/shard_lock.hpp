@@ -2,6 +2,7 @@
 
 #include "base/file_lock.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
@@ -36,7 +37,8 @@ class ShardLock {
   LockedDescriptor file_;
 };
 
-/// The 256 shards of one cache. Thread-safe. A lock may outlive this object.
+/// The 256 shards of one cache. Thread-safe. A lock may outlive this object. In a child of fork() all shards are free
+/// of threads: those of the parent do not exist there.
 class ShardLocks {
  public:
   static constexpr std::size_t kShards = 256;
@@ -45,6 +47,9 @@ class ShardLocks {
   /// Uses the first of `directories` that can be made and belongs to this user alone. Without one, locks work only
   /// within the process.
   explicit ShardLocks(const std::vector<std::filesystem::path>& directories);
+  ShardLocks(const ShardLocks&) = delete;
+  ShardLocks& operator=(const ShardLocks&) = delete;
+  ~ShardLocks();
 
   /// Waits at most `wait`, then returns a lock that may hold less than was asked for. A thread that already holds a
   /// shard and asks for it again waits for itself.
@@ -54,9 +59,12 @@ class ShardLocks {
   const std::filesystem::path& directory() const { return directory_; }
 
  private:
+  using Shards = std::shared_ptr<ShardLock::Shards>;
+
+  Shards of_process() const;
   LockedDescriptor lock_file(std::size_t shard, std::chrono::steady_clock::time_point deadline) const;
 
-  std::shared_ptr<ShardLock::Shards> shards_;
+  mutable std::atomic<const Shards*> shards_;  // a child of fork() replaces those of its parent, and never frees them
   std::filesystem::path directory_;
 };
 

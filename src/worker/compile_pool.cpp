@@ -1,5 +1,8 @@
 #include "worker/compile_pool.hpp"
 
+#include "base/log.hpp"
+#include "gpu/nvrtc.hpp"
+
 #include <poll.h>
 
 #include <span>
@@ -57,7 +60,8 @@ class CompilePool::Turn {
  public:
   explicit Turn(CompilePool& pool) : pool_(pool) {
     std::unique_lock lock(pool.mutex_);
-    pool.freed_.wait(lock, [&] { return pool.busy_ < pool.options_.workers; });
+    pool.freed_.wait(lock, [&] { return pool.busy_ < pool.workers_ || pool.workers_ == 0; });
+    may_have_worker_ = pool.workers_ > 0;
     ++pool.busy_;
     if (pool.idle_.empty()) return;
     worker_ = std::move(pool.idle_.back());
@@ -74,9 +78,16 @@ class CompilePool::Turn {
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
+  bool may_have_worker() const { return may_have_worker_; }
   bool has_worker() const { return worker_ != nullptr; }
   ChildProcess& worker() { return *worker_; }
   void set_worker(Worker worker) { worker_ = std::move(worker); }
+  /// Makes the pool smaller by this worker, which cannot be started. Returns the number of those left.
+  int give_up() {
+    const std::lock_guard lock(pool_.mutex_);
+    if (--pool_.workers_ == 0) pool_.freed_.notify_all();
+    return pool_.workers_;
+  }
   void keep_worker() {
     const std::lock_guard lock(pool_.mutex_);
     pool_.idle_.push_back(std::move(worker_));
@@ -84,11 +95,12 @@ class CompilePool::Turn {
 
  private:
   CompilePool& pool_;
+  bool may_have_worker_ = false;
   Worker worker_;
 };
 
 CompilePool::CompilePool(CompilePoolOptions options, const TemplateBundle& bundle)
-    : options_(std::move(options)), bundle_(encode_bundle(bundle)) {}
+    : options_(std::move(options)), bundle_(encode_bundle(bundle)), workers_(options_.workers) {}
 
 CompilePool::Worker CompilePool::start() const {
   auto worker = std::make_unique<ChildProcess>(options_.program, options_.arguments);
@@ -97,13 +109,37 @@ CompilePool::Worker CompilePool::start() const {
   return worker;
 }
 
+/// False if no worker can be started. The pool then has one less.
+bool CompilePool::start_for(Turn& turn) const {
+  if (turn.has_worker() && !is_gone(turn.worker())) return true;
+  turn.set_worker(nullptr);  // until then, the process that has ended counts against the limits of the system
+  try {
+    turn.set_worker(start());
+    return true;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::io_error) throw;
+    const int left = turn.give_up();
+    const std::string rest =
+        left > 0 ? "at most " + std::to_string(left) + " workers run" : "this process compiles by itself";
+    log(left > 0 ? LogLevel::info : LogLevel::warn, std::string(error.what()) + "; " + rest);
+    return false;
+  }
+}
+
+Cubin CompilePool::compile_here(const KernelSource& source) const {
+  return options_.here ? options_.here(source) : Nvrtc::get().compile(source, decode_bundle(bundle_));
+}
+
 Cubin CompilePool::compile(const KernelSource& source) {
-  Turn turn(*this);
-  if (!turn.has_worker() || is_gone(turn.worker())) turn.set_worker(start());
-  CompileAnswer answer = ask(turn.worker(), encode_source(source), options_.deadline, ErrorCode::compile_failed,
-                             "compile " + source.symbol);
-  turn.keep_worker();
-  return cubin_of(std::move(answer));
+  for (;;) {
+    Turn turn(*this);
+    if (!turn.may_have_worker()) return compile_here(source);
+    if (!start_for(turn)) continue;
+    CompileAnswer answer = ask(turn.worker(), encode_source(source), options_.deadline, ErrorCode::compile_failed,
+                               "compile " + source.symbol);
+    turn.keep_worker();
+    return cubin_of(std::move(answer));
+  }
 }
 
 std::vector<int> CompilePool::idle_pids() const {

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Losses and false claims of the command: files that it would replace, records that it could not store, signals."""
 
+import fcntl
 import io
 import json
 import os
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import tarfile
 import time
+import zlib
 
 import cli_test
 
@@ -48,6 +50,52 @@ class LossTest(cli_test.CliTest):
         (self.path / "a.jsonl").chmod(0o600)
         self.run_command("db", "merge", "a.jsonl", "a.jsonl", ".")
         self.assertEqual((self.path / "a.jsonl").stat().st_mode & 0o777, 0o600)
+
+    def test_prune_keeps_what_another_version_may_use(self):
+        directory = self.path / "cache" / "v1" / "db"
+        directory.mkdir(parents=True)
+        for part in (self.path / "cache", self.path / "cache" / "v1", directory):
+            part.chmod(0o700)
+        line, other = self.write_records("a.jsonl", 0, 2)
+        body = line[:line.rindex(',"crc"')] + ',"later":1'
+        newer = f'{body},"crc":"{zlib.crc32(body.encode()):08x}"}}\n'
+        (directory / "x.jsonl").write_text(newer + other + line.replace("H200", "H900"))
+        said = self.run_command("db", "prune").stdout
+        self.assertEqual(said, "2 records kept; dropped: 0 stale, 0 slower than another, 1 unusable\n")
+        self.assertEqual("".join(file.read_text() for file in directory.iterdir()), newer + other)
+
+    def test_merges_at_once_lose_no_record(self):
+        parts = [f"p{i}.jsonl" for i in range(6)]
+        for i, part in enumerate(parts):
+            self.write_records(part, 200 * i, 200)
+        self.run_command("db", "merge", "all.jsonl", *parts)
+        running = [subprocess.Popen([cli_test.COMMAND, "db", "merge", "acc.jsonl", part], env=self.environment, cwd=self.path,
+                                    stdout=subprocess.DEVNULL) for part in parts]
+        self.assertEqual([process.wait(timeout=120) for process in running], [0] * len(parts))
+        self.assertEqual((self.path / "acc.jsonl").read_text(), (self.path / "all.jsonl").read_text())
+
+    def test_a_file_is_replaced_by_one_process_at_a_time_and_keeps_its_mode(self):
+        for command in (["merge", "a.jsonl", "b.jsonl"], ["refresh", "a.jsonl"]):
+            for name in ("a.jsonl", "b.jsonl"):
+                self.write_records(name, 0, 2)
+            (self.path / "a.jsonl").chmod(0o664)
+            lock = os.open(self.path, os.O_RDONLY)
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            with self.subTest(command), subprocess.Popen([cli_test.COMMAND, "db", *command], env=self.environment, umask=0o077,
+                                                         cwd=self.path, stdout=subprocess.DEVNULL) as process:
+                try:
+                    process.wait(timeout=1.5)
+                except subprocess.TimeoutExpired:
+                    pass
+                waits = process.returncode is None
+                others = self.write_records("a.jsonl", 2, 2)
+                os.close(lock)
+                self.assertIn(process.wait(timeout=120), (0, 2))  # 2: records of other templates
+                self.assertTrue(waits)
+                self.assertEqual((self.path / "a.jsonl").stat().st_mode & 0o777, 0o664)
+                text = (self.path / "a.jsonl").read_text()
+                for line in others:
+                    self.assertIn(line.partition(',"templates"')[0], text)
 
     def test_files_without_a_record_are_no_success(self):
         self.write_records("a.jsonl", 0, 1)
@@ -310,6 +358,16 @@ class UnusableTest(cli_test.CliTest):
         self.assertIn("in the cache already, and nothing is stored (HOTGEMM_CACHE=ro)", said)
         self.assertNotIn("imported", said)
         self.assertEqual(self.run_json("prewarm", "--import", "k.tar")["imported"], {})
+
+    def test_an_export_follows_no_link_that_was_planted_for_its_temporary_file(self):
+        self.need_nvrtc()
+        (self.path / "victim").write_bytes(b"mine")
+        script = 'ln -s victim k.tar.$$.tmp; exec "$@"'  # exec keeps the process id
+        subprocess.run(["sh", "-c", script, "sh", cli_test.COMMAND, *PREWARM, "--export", "k.tar"], check=True,
+                       env=self.environment, cwd=self.path, stdout=subprocess.DEVNULL)
+        self.assertEqual((self.path / "victim").read_bytes(), b"mine")
+        self.assertFalse((self.path / "k.tar").is_symlink())
+        self.assertEqual(sum(name.name.startswith("k.tar") for name in self.path.iterdir()), 2, "no file is left")
 
     def test_what_is_no_bundle_is_called_what_it_is(self):
         os.mkfifo(self.path / "pipe")

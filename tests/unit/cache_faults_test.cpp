@@ -130,6 +130,19 @@ TEST_F(CacheFaultsTest, ADirectoryThatOthersCanWriteIsRefused) {
   EXPECT_TRUE(warnings_.take().empty());
 }
 
+TEST_F(CacheFaultsTest, ASharedDirectoryHandsItsGroupDown) {
+  std::filesystem::create_directory(directory_);
+  ASSERT_EQ(::chmod(directory_.c_str(), 02770), 0);
+  auto trusting = options();
+  trusting.trust_shared = true;
+  BinaryCache(trusting).store(identity_of(1), cubin_of(1));
+  const auto entry = entry_path(identity_of(1));
+  for (const auto& made : {directory_ / "v1", directory_ / "v1" / "cubin", entry.parent_path()}) {
+    EXPECT_EQ(mode_of(made), 02770U) << made;
+  }
+  EXPECT_EQ(mode_of(entry), 0660U);
+}
+
 TEST_F(CacheFaultsTest, AnotherUsersFilesAreRefused) {
   constexpr uid_t kNobody = 65534;
   store_one(1);

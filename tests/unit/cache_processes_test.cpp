@@ -8,6 +8,8 @@
 
 #include <signal.h>
 
+#include <chrono>
+#include <future>
 #include <random>
 #include <thread>
 
@@ -134,6 +136,37 @@ TEST_F(CacheProcessesTest, KilledWritersLeaveNoBadEntry) {
   }
   EXPECT_EQ(BinaryCache(options()).stat().temporaries, 0U);
   EXPECT_TRUE(warnings_.take().empty());
+}
+
+TEST_F(CacheProcessesTest, NoStoreWaitsForAScanOfAnotherThread) {
+  constexpr int kKeys = 30;
+  auto small = options();
+  small.max_bytes = 20 * 4096;
+  std::filesystem::create_directories(directory_ / "v1" / "cubin");
+  std::filesystem::create_symlink(base_, directory_ / "v1" / "cubin" / "00");
+  for (int i = 0; i < kKeys; ++i) ASSERT_FALSE(identity_of(i).hex().starts_with("00"));
+  // The scan warns of the link, and goes on when the sink returns.
+  std::promise<void> is_scanning, may_end;
+  set_logger_sink([&](LogLevel, std::string_view) {
+    is_scanning.set_value();
+    may_end.get_future().wait_for(10s);
+  });
+  BinaryCache cache(small);
+  std::thread other([&] { cache.store(identity_of(0), cubin_of(0)); });
+  is_scanning.get_future().wait();
+  const pid_t child = fork_child([&] {
+    ::alarm(5);
+    cache.store(identity_of(1), cubin_of(1));
+    return 0;
+  });
+  EXPECT_EQ(exit_code(child), 0);
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < kKeys; ++i) cache.store(identity_of(i), cubin_of(i, kToolchain, kKernelBytes));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 3s);
+  may_end.set_value();
+  other.join();
+  set_logger_sink({});
+  EXPECT_LE(cache.stat().bytes, small.max_bytes) << "what was stored meanwhile is counted";
 }
 
 }  // namespace

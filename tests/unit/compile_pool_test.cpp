@@ -1,8 +1,14 @@
 #include "worker/compile_pool.hpp"
 
+#include "unit/cache_fixture.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
 #include <thread>
 
 namespace hotgemm {
@@ -55,6 +61,11 @@ Thrown failure_of(CompilePool& pool) {
   return {};
 }
 
+CompilePoolOptions here(CompilePoolOptions options) {
+  options.here = [](const KernelSource&) -> Cubin { throw Error(ErrorCode::internal, "compiled here"); };
+  return options;
+}
+
 TEST(CompileRecord, EverythingSurvivesTheJourney) {
   const TemplateBundle there = decode_bundle(encode_bundle(bundle()));
   EXPECT_EQ(there.origin(), bundle().origin());
@@ -82,16 +93,17 @@ TEST(CompileRecord, AnythingElseIsAnError) {
 }
 
 TEST(CompilePoolTest, AProgramThatIsNoWorkerIsSaid) {
+  WarningCapture warnings;
   for (const auto& [text, end] : {std::pair("exit 7", "exit status 7"), std::pair("kill -SEGV $$", "signal 11")}) {
-    CompilePool pool(script(text), bundle());
-    const Thrown thrown = failure_of(pool);
-    EXPECT_EQ(thrown.code, ErrorCode::io_error);
-    EXPECT_THAT(thrown.message, testing::AllOf(HasSubstr("/bin/sh"), HasSubstr(end)));
+    CompilePool pool(here(script(text)), bundle());
+    EXPECT_EQ(failure_of(pool).message, "compiled here");
+    EXPECT_THAT(warnings.take(), testing::ElementsAre(testing::AllOf(HasSubstr("/bin/sh"), HasSubstr(end))));
   }
   CompilePool garbage(script("echo this is no frame of any kind; exec sleep 100"), bundle());
   EXPECT_THAT(failure_of(garbage).message, HasSubstr("sent an invalid answer"));
-  CompilePool missing({.program = "/nowhere/hotgemm"}, bundle());
-  EXPECT_THAT(failure_of(missing).message, HasSubstr("/nowhere/hotgemm"));
+  CompilePool missing(here({.program = "/nowhere/hotgemm", .workers = 3}), bundle());
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(failure_of(missing).message, "compiled here");
+  EXPECT_THAT(warnings.take(), testing::ElementsAre(HasSubstr("/nowhere/hotgemm")));
 }
 
 TEST(CompilePoolTest, ACompilerThatCrashesCostsItsKernelAlone) {
@@ -124,6 +136,30 @@ TEST(CompilePoolTest, NoMoreWorkersThanAllowedRunAtOnce) {
   for (int i = 0; i < 4; ++i) threads.emplace_back([&] { failure_of(pool); });
   for (std::thread& thread : threads) thread.join();
   EXPECT_GE(std::chrono::steady_clock::now() - start, 2 * options.deadline);
+}
+
+TEST(CompilePoolTest, WorkersThatCannotBeStartedLeaveTheirKernelsToTheOthers) {
+  std::string directory = (std::filesystem::temp_directory_path() / "hotgemm-test-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  const KernelSource source{.symbol = "kernel_of_interest"};
+  const std::string bytes = std::to_string(sizeof(CompileFrame) + encode_source(source).size());
+  const std::string answer = print_frame(encode_answer(Cubin{{1, 2, 3}, source.symbol, "sm_90a", "a compiler"}));
+  // Two workers find a place, and any other ends at once.
+  CompilePoolOptions options =
+      script("exec 2>/dev/null; mkdir " + directory + "/1 || mkdir " + directory + "/2 || exit 9; " + ready() +
+             "while [ $(head -c " + bytes + " | wc -c) = " + bytes + " ]; do " + answer + "done");
+  options.workers = 6;
+  options.deadline = 20s;
+  {
+    CompilePool pool(options, bundle());
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 12; ++i) {
+      threads.emplace_back([&] { EXPECT_NO_THROW(pool.compile(source)); });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(pool.idle_pids().size(), 2U);
+  }
+  std::filesystem::remove_all(directory);
 }
 
 }  // namespace

@@ -127,6 +127,20 @@ TEST_F(ShardLockTest, AForkedChildDoesNotKeepIt) {
   ::close(pipe[1]);
 }
 
+TEST_F(ShardLockTest, AForkedChildDoesNotWaitForAThreadOfItsParent) {
+  const ShardLocks locks(std::vector<std::filesystem::path>{});
+  const ShardLock held = locks.acquire(7, 1s);
+  const pid_t child = fork_child([&] {
+    ShardLock lock = locks.acquire(7, 5s);
+    if (!lock.held_in_process()) return 1;
+    if (locks.acquire(7, 20ms).held_in_process()) return 2;
+    lock.release();
+    return locks.acquire(7, 1s).held_in_process() ? 0 : 3;
+  });
+  EXPECT_EQ(exit_code(child), 0);
+  EXPECT_FALSE(locks.acquire(7, 20ms).held_in_process());
+}
+
 TEST_F(ShardLockTest, LockFilesArePrivateAndStay) {
   const mode_t umask_before = ::umask(0);
   { const ShardLock lock = ShardLocks({locks_path()}).acquire(0xab, 1s); }
