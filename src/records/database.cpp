@@ -227,14 +227,15 @@ const Database::Line* Database::best_of(std::uint32_t first, const GpuQuery& que
   // The first pass finds the latest record of the group with the best rank. The second pass finds the record with the
   // least cost that may be compared with it.
   const Line* latest = nullptr;
+  const std::int64_t now = std::time(nullptr);
   // Two lines may have the same second. Then the record that is compared with cuBLAS wins, then the cheaper one, then
   // the greater text. So the answer does not depend on the order of files.
   const auto rank_of = [&](const Line& line) {
     const TuningRecord& record = line.stored->record;
     return std::tuple(record.objective == query.objective, is_of_gpu(record.environment, query.environment),
                       has_these_kernels(record, query), -line.layer, freshness(record, query) == Freshness::current,
-                      !record.is_provisional, line.stored->time, !record.cublas.version.empty(), -cost_of(record),
-                      line.text);
+                      !record.is_provisional, recency(line.stored->time, now), !record.cublas.version.empty(),
+                      -cost_of(record), line.text);
   };
   const auto for_each = [&](const auto& visit) {
     for_each_line_of(first, [&](const Line& line) {

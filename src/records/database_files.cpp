@@ -13,9 +13,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <new>
+#include <set>
 
 namespace hotgemm {
 
@@ -48,14 +51,18 @@ std::string distrust(int fd, const Owners& owners, bool trust_shared) {
   return {};
 }
 
-/// Reads every segment of an open directory that can be trusted.
-void read_directory(int directory_fd, const std::filesystem::path& path, const Owners& owners, bool trust_shared,
-                    const Report& report, std::vector<DatabaseFile>& files) {
+/// Reads every segment of an open directory that can be trusted. False if one was removed after it was listed.
+bool read_listed(int directory_fd, const std::filesystem::path& path, const Owners& owners, bool trust_shared,
+                 const Report& report, std::vector<DatabaseFile>& files) {
+  bool is_whole = true;
   for (const std::string& name : segment_names(directory_fd)) {
     const std::filesystem::path file_path = path / name;
     const FileDescriptor fd(::openat(directory_fd, name.c_str(), kReadFlags));
     if (!fd) {
-      if (errno == ENOENT) continue;  // removed in the meantime
+      if (errno == ENOENT) {
+        is_whole = false;
+        continue;
+      }
       report(io_error("read " + file_path.string(), errno == ELOOP ? kIsLink : std::strerror(errno)).what());
       continue;
     }
@@ -69,6 +76,24 @@ void read_directory(int directory_fd, const std::filesystem::path& path, const O
       report(error.what());
     }
   }
+  return is_whole;
+}
+
+/// Adds every segment of an open directory that can be trusted. The records of a segment that prune has removed are in
+/// another one, which may not have been listed. So all is read again then, a few times.
+void read_directory(int directory_fd, const std::filesystem::path& path, const Owners& owners, bool trust_shared,
+                    const Report& report, std::vector<DatabaseFile>& files) {
+  std::set<std::string> told;
+  const Report report_once = [&](const std::string& trouble) {
+    if (told.insert(trouble).second) report(trouble);
+  };
+  std::vector<DatabaseFile> read;
+  constexpr int kAttempts = 10;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    read.clear();
+    if (read_listed(directory_fd, path, owners, trust_shared, report_once, read)) break;
+  }
+  std::ranges::move(read, std::back_inserter(files));
 }
 
 /// Makes the pages of a buffer at once: a page fault for each takes longer. Linux before 5.14 cannot: there the pages
@@ -310,12 +335,24 @@ std::optional<LockedSegment> lock_segment(int directory_fd, const std::string& n
   return segment;
 }
 
-void publish_lines(int directory_fd, const std::string& name, std::span<const std::string> lines, unsigned mode) {
+LockedDescriptor lock_for_replacing(const std::filesystem::path& file) {
+  constexpr std::chrono::minutes kLongestWait{10};
+  const std::filesystem::path directory = file.parent_path() / ".";
+  LockedDescriptor fd = LockedDescriptor::open([&] { return ::open(directory.c_str(), kDirectoryFlags); });
+  if (fd && lock_until(fd.get(), try_flock, deadline_after(kLongestWait)) == LockAttempt::busy) {
+    throw io_error("write " + file.string(), "another process has locked its directory for ten minutes");
+  }
+  return fd;
+}
+
+void publish_lines(int directory_fd, const std::string& name, std::span<const std::string> lines,
+                   std::optional<unsigned> mode) {
   const std::string attempt = "write " + name;
   const std::string temporary = name + "." + std::to_string(::getpid()) + "-" + random_digits() + ".tmp";
-  const FileDescriptor fd(
-      ::openat(directory_fd, temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+  const FileDescriptor fd(::openat(directory_fd, temporary.c_str(),
+                                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode.value_or(0666)));
   if (!fd) throw io_error(attempt);
+  if (mode) ::fchmod(fd.get(), *mode);  // if it fails, the file may have fewer rights, never more
   bool good = true;
   constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
   std::string piece;

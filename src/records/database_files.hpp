@@ -127,8 +127,13 @@ std::optional<LockedSegment> lock_segment(int directory_fd, const std::string& n
 /// A name of the form "<host>-<pid>-<random>.jsonl". It is never the name of an existing file.
 std::string new_segment_name();
 
-/// Writes a temporary file of `lines`, each with a newline, and renames it to `name`. Throws Error{io_error}.
-/// `directory_fd` may be AT_FDCWD.
-void publish_lines(int directory_fd, const std::string& name, std::span<const std::string> lines, unsigned mode);
+/// Locks the directory of a file that is about to be read and replaced, against others that do the same. Waits for ten
+/// minutes at most, then throws Error{io_error}. Empty, or without effect, where a directory cannot be locked.
+LockedDescriptor lock_for_replacing(const std::filesystem::path& file);
+
+/// Writes a temporary file of `lines`, each with a newline, and renames it to `name`. It gets `mode` whatever the
+/// umask; nullopt: 0666 less the umask. Throws Error{io_error}. `directory_fd` may be AT_FDCWD.
+void publish_lines(int directory_fd, const std::string& name, std::span<const std::string> lines,
+                   std::optional<unsigned> mode);
 
 }  // namespace hotgemm

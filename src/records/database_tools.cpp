@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <ctime>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -48,7 +49,7 @@ class Best {
     const auto [place, is_new] = records_.try_emplace({merge_key(stored.record), stored.record.power_limit_w}, stored);
     if (is_new || to_line(place->second) == to_line(stored)) return;
     ++superseded_;
-    const std::int64_t time = std::max(place->second.time, stored.time);
+    const std::int64_t time = later(place->second.time, stored.time);
     if (order(stored) < order(place->second)) place->second = std::move(stored);
     place->second.time = time;
   }
@@ -77,9 +78,9 @@ class Best {
     if (place->first.second != 0 || !is_same(next)) return next;
     StoredRecord* latest = &next->second;
     for (auto other = next; is_same(other); ++other) {
-      if (other->second.time >= latest->time) latest = &other->second;
+      if (recency(other->second.time, now_) >= recency(latest->time, now_)) latest = &other->second;
     }
-    latest->time = std::max(latest->time, place->second.time);
+    latest->time = later(latest->time, place->second.time);
     ++superseded_;
     return records_.erase(place);
   }
@@ -98,8 +99,11 @@ class Best {
             to_string(r.config), to_line(without_time)};
   }
 
+  std::int64_t later(std::int64_t a, std::int64_t b) const { return recency(a, now_) < recency(b, now_) ? b : a; }
+
   Records records_;
   std::size_t superseded_ = 0;
+  std::int64_t now_ = std::time(nullptr);
 };
 
 void publish_segments(int directory_fd, std::span<const std::string> lines) {
@@ -194,7 +198,8 @@ MergeReport merge(const std::vector<std::filesystem::path>& inputs, const std::f
   }
   if (!is_input) require_records(merged.has_any(), report.ignored, "the inputs");
   std::error_code ignored;
-  unsigned mode = 0666;
+  const LockedDescriptor lock = lock_for_replacing(output);
+  std::optional<unsigned> mode;
   if (const std::filesystem::file_status status = std::filesystem::status(output, ignored);
       std::filesystem::exists(status)) {
     mode = static_cast<unsigned>(status.permissions()) & 0777;
@@ -219,8 +224,8 @@ using Picks = std::map<std::tuple<std::string, std::string, std::string, int, Ob
 Picks picks_of(const std::filesystem::path& path, std::size_t& ignored) {
   Picks picks;
   std::size_t others = 0;
-  const auto rank = [](const StoredRecord& s) {
-    return std::tuple(!s.record.is_provisional, s.time, -cost_of(s.record), to_line(s));
+  const auto rank = [now = std::time(nullptr)](const StoredRecord& s) {
+    return std::tuple(!s.record.is_provisional, recency(s.time, now), -cost_of(s.record), to_line(s));
   };
   for (const DatabaseFile& file : read_named(path)) {
     for_each_line(file.text(), [&](std::string_view line, std::size_t, bool) {
@@ -288,7 +293,7 @@ PruneReport prune(const std::filesystem::path& user_directory, bool trust_shared
     const DatabaseFile file = read_open_file(segment->fd.get(), user_directory / "v1" / kTuningRecords / name);
     for_each_line(file.text(), [&](std::string_view line, std::size_t, bool) {
       ParsedLine parsed = parse_line(line);
-      if (parsed.fault == LineFault::newer_schema) {
+      if (parsed.fault == LineFault::newer_schema || (!parsed.stored && parsed.is_sealed)) {
         lines.emplace_back(line);
       } else if (!parsed.stored) {
         ++report.unusable;

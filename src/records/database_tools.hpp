@@ -31,9 +31,10 @@ struct MergeReport {
 
 /// Writes the records of files and directories to one file. A file that is there keeps its records, as if it were an
 /// input. The result depends only on the records, not on their order. Of records that may be compared, only the
-/// fastest is kept. Lines of a newer schema are kept unchanged, and count as kept. Throws Error{invalid_argument}, and
-/// changes nothing, if no line of the inputs is a record but others are there, or if the file that is there has a line
-/// that is not a record; Error{io_error} if the file cannot be written.
+/// fastest is kept. Lines of a newer schema are kept unchanged, and count as kept. Of several merges into one file at
+/// once, none loses the records of another. Throws Error{invalid_argument}, and changes nothing, if no line of the
+/// inputs is a record but others are there, or if the file that is there has a line that is not a record;
+/// Error{io_error} if the file cannot be written.
 MergeReport merge(const std::vector<std::filesystem::path>& inputs, const std::filesystem::path& output);
 
 /// A problem class on a GPU, with the records of two places for it.
@@ -58,13 +59,13 @@ struct PruneReport {
   std::size_t kept = 0;
   std::size_t dropped = 0;          ///< records for which `drop` is true
   std::size_t superseded = 0;       ///< as in MergeReport
-  std::size_t unusable = 0;         ///< lines that are damaged, or have a config that this version does not know
+  std::size_t unusable = 0;         ///< lines that are damaged, or of an older schema
   std::size_t segments_in_use = 0;  ///< not changed, because a process may be appending to them
 };
 
-/// Compacts a user's layer into one segment, without the records for which `drop` is true. Lines of a newer schema are
-/// kept unchanged. Other processes may use the layer meanwhile, and a kill at any point loses no record. Throws
-/// Error{io_error}.
+/// Compacts a user's layer into one segment, without the records for which `drop` is true. Lines of a newer schema, and
+/// undamaged lines that this version cannot use, are kept unchanged, and count as kept. Other processes may use the
+/// layer meanwhile, and a kill at any point loses no record. Throws Error{io_error}.
 PruneReport prune(const std::filesystem::path& user_directory, bool trust_shared,
                   const std::function<bool(const TuningRecord&)>& drop);
 

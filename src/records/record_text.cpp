@@ -161,6 +161,10 @@ int schema_of(std::string_view line) {
 
 }  // namespace
 
+std::pair<std::int64_t, std::int64_t> recency(std::int64_t time, std::int64_t now) {
+  return {time > now + kClockSlackSeconds ? 0 : time, time};
+}
+
 std::string to_line(const StoredRecord& stored) {
   const auto fail = [&](const std::string& why) {
     return Error(ErrorCode::invalid_argument,
@@ -186,21 +190,23 @@ std::string_view leading_class(std::string_view line) {
 }
 
 ParsedLine parse_line(std::string_view line) {
+  bool is_sealed = false;
   try {
     const int schema = schema_of(line);
     if (schema > kRecordSchema) {
-      return {std::nullopt, LineFault::newer_schema,
-              "schema " + std::to_string(schema) + " is newer than this version"};
+      return {std::nullopt, LineFault::newer_schema, "schema " + std::to_string(schema) + " is newer than this version",
+              is_sealed};
     }
     if (schema < kRecordSchema) throw Reject{"schema " + std::to_string(schema) + " is older than this version reads"};
     check_length(line);
     check_seal(line);
+    is_sealed = true;
     StoredRecord stored = decode(line);
     // One comparison rejects every other spelling: repeated or unknown fields, another order, spaces, escapes.
     if (encode(stored) != line) throw Reject{"a field is unknown, repeated, out of order or spelled differently"};
-    return {std::move(stored), LineFault::none, {}};
+    return {std::move(stored), LineFault::none, {}, is_sealed};
   } catch (const Reject& reject) {
-    return {std::nullopt, LineFault::unusable, reject.reason};
+    return {std::nullopt, LineFault::unusable, reject.reason, is_sealed};
   }
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 // A tuning record as one line of JSON:
 //
@@ -38,6 +39,10 @@ struct StoredRecord {
   friend bool operator==(const StoredRecord&, const StoredRecord&) = default;
 };
 
+/// Orders the times of records; `now` is the reader's. A time further in the future than clocks may differ counts as 0:
+/// else its record would be the latest for ever.
+std::pair<std::int64_t, std::int64_t> recency(std::int64_t time, std::int64_t now);
+
 /// The line for `stored`, without a newline. Throws Error{invalid_argument}, with the reason, for a record that
 /// parse_line would reject.
 std::string to_line(const StoredRecord& stored);
@@ -51,7 +56,8 @@ enum class LineFault {
 struct ParsedLine {
   std::optional<StoredRecord> stored;  ///< set if fault is none; its config is legal for its problem and architecture
   LineFault fault = LineFault::none;
-  std::string reason;  ///< what is wrong, for people to read; empty if fault is none
+  std::string reason;      ///< what is wrong, for people to read; empty if fault is none
+  bool is_sealed = false;  ///< of this schema, with the right checksum; another version may be able to use it
 };
 
 /// Inverse of to_line. Never throws, whatever the line contains.

@@ -23,9 +23,6 @@ constexpr int kRejectionSchema = 1;
 constexpr std::string_view kIdentityPrefix = "{\"rejected\":\"";
 constexpr std::array<std::string_view, 3> kStages = {"load", "check", "measure"};
 
-/// A record with a time further in the future was written with a wrong clock. Without this limit it would never expire.
-constexpr std::int64_t kClockSlackSeconds = 24 * 3600;
-
 [[noreturn]] void throw_io_error(const std::string& trouble) { throw Error(ErrorCode::io_error, trouble); }
 
 std::string encode(const RejectionRecord& record) {
@@ -70,6 +67,7 @@ int schema_of(std::string_view line) {
 bool differ(const std::string& a, const std::string& b) { return !a.empty() && !b.empty() && a != b; }
 
 bool is_live(const RejectionRecord& record, std::int64_t now) {
+  // Without the second limit a record with a time in the far future would never expire.
   return now < record.expires && record.time <= now + kClockSlackSeconds;
 }
 

@@ -18,6 +18,8 @@ inline constexpr std::size_t kMaxRecordLineBytes = 4096;
 inline constexpr std::size_t kMaxRecordStringBytes = 256;
 /// The limit for the text of a problem, which is longer than 256 bytes if nearly every key of the grammar is in use.
 inline constexpr std::size_t kMaxProblemTextBytes = 512;
+/// A record with a time further in the future was written with a wrong clock.
+inline constexpr std::int64_t kClockSlackSeconds = 24 * 3600;
 
 /// The reason why a line is rejected. It is thrown while parsing; the file that parses the line turns it into text.
 struct Reject {

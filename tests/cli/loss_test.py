@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Losses and false claims of the command: files that it would replace, records that it could not store, signals."""
 
+import contextlib
 import fcntl
 import io
 import json
@@ -69,8 +70,8 @@ class LossTest(cli_test.CliTest):
         for i, part in enumerate(parts):
             self.write_records(part, 200 * i, 200)
         self.run_command("db", "merge", "all.jsonl", *parts)
-        running = [subprocess.Popen([cli_test.COMMAND, "db", "merge", "acc.jsonl", part], env=self.environment, cwd=self.path,
-                                    stdout=subprocess.DEVNULL) for part in parts]
+        running = [subprocess.Popen([cli_test.COMMAND, "db", "merge", "acc.jsonl", part], env=self.environment,
+                                    cwd=self.path, stdout=subprocess.DEVNULL) for part in parts]
         self.assertEqual([process.wait(timeout=120) for process in running], [0] * len(parts))
         self.assertEqual((self.path / "acc.jsonl").read_text(), (self.path / "all.jsonl").read_text())
 
@@ -79,17 +80,16 @@ class LossTest(cli_test.CliTest):
             for name in ("a.jsonl", "b.jsonl"):
                 self.write_records(name, 0, 2)
             (self.path / "a.jsonl").chmod(0o664)
-            lock = os.open(self.path, os.O_RDONLY)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            with self.subTest(command), subprocess.Popen([cli_test.COMMAND, "db", *command], env=self.environment, umask=0o077,
-                                                         cwd=self.path, stdout=subprocess.DEVNULL) as process:
-                try:
-                    process.wait(timeout=1.5)
-                except subprocess.TimeoutExpired:
-                    pass
-                waits = process.returncode is None
+            with self.subTest(command), contextlib.ExitStack() as lock:
+                fd = os.open(self.path, os.O_RDONLY)
+                lock.callback(os.close, fd)
+                fcntl.flock(fd, fcntl.LOCK_EX)
+                process = subprocess.Popen([cli_test.COMMAND, "db", *command], env=self.environment, cwd=self.path,
+                                           umask=0o077, stdout=subprocess.DEVNULL)
+                time.sleep(1.5)
+                waits = process.poll() is None
                 others = self.write_records("a.jsonl", 2, 2)
-                os.close(lock)
+                lock.close()
                 self.assertIn(process.wait(timeout=120), (0, 2))  # 2: records of other templates
                 self.assertTrue(waits)
                 self.assertEqual((self.path / "a.jsonl").stat().st_mode & 0o777, 0o664)

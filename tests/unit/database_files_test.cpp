@@ -229,6 +229,25 @@ TEST(DatabaseFiles, AFileMayHaveAnySize) {
   EXPECT_EQ(median_found(Database{user_layer(directory)}), 123.25);
 }
 
+TEST(DatabaseFiles, WhatIsMovedWhileItIsReadIsReadAgain) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path first = directory.segments() / "a.jsonl", second = directory.segments() / "b.jsonl";
+  write_file(first, lines_of({{sample_record("8 8 8 nn f16"), 1}}));
+  write_file(second, lines_of({{sample_record(), 1}}));
+  ::chmod(first.c_str(), 0666);
+  std::vector<std::string> messages;
+  DatabaseOptions options = user_layer(directory);
+  options.warn = [&](const std::string& message) {  // that the first file is left out: the names have been listed then
+    messages.push_back(message);
+    std::error_code ignored;
+    std::filesystem::rename(second, directory.segments() / "moved.jsonl", ignored);
+  };
+  const Database database{options};
+  EXPECT_EQ(median_found(database), 123.25);
+  EXPECT_EQ(database.all().size(), 1u);
+  EXPECT_EQ(messages.size(), 1u) << "it is told once";
+}
+
 TEST(DatabaseFiles, TroubleWithTheDiskIsOneWarning) {
   const TemporaryDirectory directory;
   write_file(directory.path() / "file", "in the way");

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <string>
 #include <thread>
 #include <vector>
@@ -241,9 +243,23 @@ TEST(Database, CurrentBeforeStaleThenTheLatestEnvironmentsBest) {
   EXPECT_EQ(median_found(Database{user_layer(directory)}), 4);
   // Less work does not make a better record: the times of different m in a class are not compared.
   TuningRecord smaller_m = with_median(record, 3);
-  smaller_m.problem.m = 3600;
+  smaller_m.problem.m = 4000;
   write(lines_of({{smaller_m, 1}, {with_median(record, 5), 12}}));
   EXPECT_EQ(median_found(Database{user_layer(directory)}), 5);
+}
+
+TEST(Database, ATimeInTheFutureCountsAsNone) {
+  const std::int64_t now = std::time(nullptr), day = 24 * 3600;
+  TuningRecord ahead = with_median(sample_record(), 3);
+  ahead.problem.m = 4000;  // so that their times are not compared
+  const TemporaryDirectory directory;
+  const auto write = [&](const std::string& text) { write_file(directory.segments() / "x.jsonl", text); };
+  write(lines_of({{ahead, now + 2 * day}, {with_median(sample_record(), 5), now}}));
+  EXPECT_EQ(median_found(Database{user_layer(directory)}), 5) << "a clock was ahead";
+  write(lines_of({{ahead, now + day / 2}, {with_median(sample_record(), 5), now}}));
+  EXPECT_EQ(median_found(Database{user_layer(directory)}), 3) << "clocks differ";
+  write(lines_of({{ahead, now + 2 * day}}));
+  EXPECT_EQ(median_found(Database{user_layer(directory)}), 3) << "better than nothing";
 }
 
 TEST(Database, AFinalRecordBeforeAProvisionalOneAndMeasuresAreNotCompared) {

@@ -6,6 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
+#include <cstdint>
+#include <ctime>
 #include <string>
 
 namespace hotgemm {
@@ -124,6 +128,47 @@ TEST(Merge, ChangesNothingThatWouldBeLost) {
   EXPECT_EQ(merge({empty}, directory.path() / "new").kept, 0u);
 }
 
+TEST(Merge, KeepsTheModeOfItsOutputWhateverTheUmask) {
+  const TemporaryDirectory directory;
+  const std::filesystem::path file = directory.path() / "a.jsonl", fresh = directory.path() / "new.jsonl";
+  write_file(file, line_of(5, 1));
+  ASSERT_EQ(::chmod(file.c_str(), 0644), 0);
+  const mode_t before = ::umask(077);
+  merge({file}, file);
+  merge({file}, fresh);
+  ::umask(before);
+  const auto mode_of = [](const std::filesystem::path& path) {
+    return static_cast<unsigned>(std::filesystem::status(path).permissions());
+  };
+  EXPECT_EQ(mode_of(file), 0644u);
+  EXPECT_EQ(mode_of(fresh), 0600u);
+}
+
+TEST(Merge, CountsATimeInTheFutureAsNone) {
+  const std::int64_t future = std::time(nullptr) + 2 * 24 * 3600;
+  const auto line = [](double median_us, std::int64_t time, int power_limit_w) {
+    TuningRecord record = with_median(sample_record(), median_us);
+    record.power_limit_w = power_limit_w;
+    record.measure = power_limit_w > 0 ? Measure::sustained : Measure::rounds;
+    return to_line({record, time}) + "\n";
+  };
+  const TemporaryDirectory directory;
+  const std::filesystem::path a = directory.path() / "a.jsonl", b = directory.path() / "b.jsonl",
+                              out = directory.path() / "out.jsonl";
+  write_file(a, line_of(5, 100) + line_of(6, future, "590.1"));
+  write_file(b, line_of(4, future) + line_of(7, future + 1, "590.1"));
+  merge({a, b}, out);
+  EXPECT_EQ(read_file(out), line_of(4, 100) + line_of(6, future + 1, "590.1"));
+  std::filesystem::remove(out);
+  merge({b, a}, out);
+  EXPECT_EQ(read_file(out), line_of(4, 100) + line_of(6, future + 1, "590.1"));
+  // The time of the record without a power limit goes to the latest of the others.
+  write_file(a, line(3, future, 0) + line(6, future, 600) + line(5, 9, 700));
+  std::filesystem::remove(out);
+  merge({a}, out);
+  EXPECT_EQ(read_file(out), line(6, future, 600) + line(5, 9, 700));
+}
+
 TEST(Merge, SaysWhatItCannotWrite) {
   const TemporaryDirectory directory;
   write_file(directory.path() / "a.jsonl", line_of(5, 1));
@@ -150,6 +195,25 @@ TEST(Prune, CompactsAndDropsWhatIsChosen) {
   const auto files = files_in(directory.segments());
   ASSERT_EQ(files.size(), 1u);
   EXPECT_EQ(read_file(files[0]), std::string(kNewerLine) + "\n" + line_of(4, 1));
+}
+
+TEST(Prune, KeepsUndamagedLinesThatItCannotUse) {
+  const std::string good = to_line({sample_record(), 1});
+  const std::string new_word = edited(good, "mma_m128", "mmb_m128") + "\n",
+                    new_field = edited(good, "\"samples\":21", "\"samples\":21,\"extra\":1") + "\n";
+  const TemporaryDirectory directory;
+  std::string damaged = good;
+  damaged[damaged.find("FX-1000")] = 'G';
+  write_file(directory.segments() / "a.jsonl",
+             new_word + damaged + "\n" + good + "\n" + new_field + good.substr(0, 99));
+  const PruneReport report = prune(directory.path(), false, keep_all);
+  EXPECT_EQ(report.kept, 3u);
+  EXPECT_EQ(report.unusable, 2u);
+  ASSERT_EQ(files_in(directory.segments()).size(), 1u);
+  EXPECT_EQ(read_file(files_in(directory.segments())[0]), new_word + new_field + good + "\n");
+  EXPECT_EQ(Database{user_layer(directory)}.forget(sample_record().problem).records, 1u);
+  ASSERT_EQ(files_in(directory.segments()).size(), 1u);
+  EXPECT_EQ(read_file(files_in(directory.segments())[0]), new_word + new_field);
 }
 
 TEST(Prune, LeavesSegmentsOfLivingWritersAlone) {

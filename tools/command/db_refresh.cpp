@@ -122,6 +122,7 @@ int refresh_file(Session& session, const std::string& file, int jobs) {
   const std::filesystem::path target = output_file(file);
   Context context(context_options(session));
   Engine& engine = impl_of(context).engine();
+  const LockedDescriptor lock = lock_for_replacing(target);
   std::vector<RefreshLine> lines = read_lines(target);
   const std::ptrdiff_t records = std::ranges::count_if(lines, [](const RefreshLine& line) { return !!line.stored; });
   if (records == 0 && !lines.empty()) throw Error(ErrorCode::invalid_argument, "no line of " + file + " is a record");
