@@ -8,7 +8,7 @@
 namespace hotgemm {
 namespace {
 
-/// cuBLAS's time / the kernel's, from which on the kernel is as fast: two such measurements differ by 1 %.
+/// The least ratio of cuBLAS's time to the kernel's that counts as being as fast: two measurements differ by 1 %.
 constexpr double kAsFast = 0.99;
 
 bool meets(const Choice& choice, const Demands& demands) {

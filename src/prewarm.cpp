@@ -240,7 +240,7 @@ TaskChoices choices_of(const Engine& engine, const PrewarmTask& task, const std:
   const Workload& problem = task.problem;
   TaskChoices found{.choices = {}, .refusal = refusal_of_function(engine.bundle, problem)};
   if (found.refusal) return found;
-  std::optional<Error> refusal;  // of one GPU; another may be smaller than the problem's SM limit
+  std::optional<Error> refusal;  // of one GPU; another GPU may have fewer SMs than the problem's limit
   for (const Environment& environment : environments_for(problem, known)) {
     try {
       Affordable affordable = within_workspace(choose(problem, task.arch, engine.database, engine.query(environment)),

@@ -26,7 +26,7 @@ struct TaskChoices {
   std::optional<Error> refusal;  ///< why no kernel computes the task; nothing if one does
 };
 
-/// `known`: the GPUs of the task's architecture, by known_environments.
+/// `known` is the result of known_environments for the task's architecture.
 TaskChoices choices_of(const Engine& engine, const PrewarmTask& task, const std::vector<Environment>& known);
 
 struct PrewarmRunOptions {

@@ -4,9 +4,9 @@
 
 namespace hotgemm {
 
-/// While it lives, the calling thread takes no signal of the program, and neither does a thread that is made meanwhile,
-/// ever: a program that waits for a signal in one of its threads must not lose it to a thread of the library. Signals
-/// of a thread's own faults stay as they are.
+/// Blocks the signals of the program in the calling thread as long as it lives. A thread that is made meanwhile never
+/// takes one: a program that waits for a signal in a thread of its own must not lose it to a thread of the library.
+/// The signals of a thread's own faults are not blocked.
 class BlockedSignals {
  public:
   BlockedSignals() {

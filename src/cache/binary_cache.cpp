@@ -73,7 +73,7 @@ struct BinaryCache::Impl {
   void warn(const std::filesystem::path& about, const std::exception& error, const std::string& consequence);
   template <typename Work>
   auto on_user_layer(const char* what, Work work);
-  std::string why_not_writable(const std::string& what) const;
+  std::string why_not_writable(std::string_view what) const;  // as in why_unchanged
   void require_writable(const std::string& attempt) const;
   void note_store_failure(std::string reason);
 
@@ -177,12 +177,9 @@ std::optional<Cubin> BinaryCache::Impl::from_disk(const Identity& identity, cons
   return cubin;
 }
 
-/// `what` is "written to" or "removed from".
-std::string BinaryCache::Impl::why_not_writable(const std::string& what) const {
+std::string BinaryCache::Impl::why_not_writable(std::string_view what) const {
   if (wanted_directory.empty()) return "there is no cache directory";
-  const std::string mode(to_string(options.mode));
-  return "nothing is " + what + " " + wanted_directory.string() + ", because the mode of the cache is " + mode +
-         " (HOTGEMM_CACHE)";
+  return why_unchanged(what, wanted_directory, options.mode);
 }
 
 void BinaryCache::Impl::require_writable(const std::string& attempt) const {
@@ -241,8 +238,8 @@ void BinaryCache::Impl::count_new_bytes() {
   }
 }
 
-/// For a call that has removed entries. A thread that is counting meanwhile may count too much, which the next trim
-/// corrects.
+/// Keeps the size that a trim or a clear left. A thread that is counting meanwhile may count too much; the next trim
+/// corrects that.
 void BinaryCache::Impl::set_known_bytes(std::optional<std::uint64_t> bytes) {
   const std::unique_lock guard(size_mutex, std::try_to_lock);
   if (guard) known_bytes = bytes;

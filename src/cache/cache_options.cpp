@@ -85,6 +85,11 @@ void read_size(const char* name, std::uint64_t& bytes) {
 
 }  // namespace
 
+std::string why_unchanged(std::string_view what, const std::filesystem::path& directory, CacheMode mode) {
+  return "nothing is " + std::string(what) + " " + directory.string() + ", because the mode of the cache is " +
+         std::string(to_string(mode)) + " (HOTGEMM_CACHE)";
+}
+
 std::filesystem::path default_cache_directory() {
   if (const char* chosen = ::secure_getenv("HOTGEMM_CACHE_DIR")) {
     if (is_usable_path("HOTGEMM_CACHE_DIR", chosen)) return chosen;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -34,6 +35,10 @@ struct BinaryCacheOptions {
   /// absolute path.
   BinaryCacheOptions with(const CacheOptions& options) const;
 };
+
+/// Why the user's layer in `directory` stays as it is in a mode that only reads. `what` is "written to" or "removed
+/// from".
+std::string why_unchanged(std::string_view what, const std::filesystem::path& directory, CacheMode mode);
 
 /// $HOTGEMM_CACHE_DIR, else $XDG_CACHE_HOME/hotgemm, else ~/.cache/hotgemm, else /tmp/hotgemm-<uid> if that is absent
 /// or belongs to this user alone, else empty. Never the working directory. A set-id process ignores these variables.

@@ -17,10 +17,10 @@ enum { kFirstMajor = 12, kMajors = 2 };
 static struct cublas all_cublas[kMajors];
 static struct cublaslt all_cublaslt[kMajors];
 
-// The path of the loaded library number `skip` whose name begins as `stem` does.
+// The path of a loaded library with the name `stem`.
 struct path {
   const char* stem;
-  int skip;
+  int skip;  // so many of them come before it
   char text[4096];
 };
 
@@ -32,10 +32,11 @@ static int copy_path(struct dl_phdr_info* info, size_t size, void* data) {
   return snprintf(path->text, sizeof path->text, "%s", info->dlpi_name) < (int)sizeof path->text;
 }
 
-// A wheel that was repaired has the library by another soname. It keeps the version of its functions.
+// Finds a library with another soname, as in a wheel that was repaired: its functions keep their version. The library
+// is opened after dl_iterate_phdr has returned, because its callback must not open one.
 static void* find_renamed(const char* stem, const char* soname, const char* function) {
   struct path path = {.stem = stem};
-  for (int i = 0; path.skip = i, dl_iterate_phdr(copy_path, &path) != 0; ++i) {  // which must not open a library
+  for (int i = 0; path.skip = i, dl_iterate_phdr(copy_path, &path) != 0; ++i) {
     void* library = dlopen(path.text, RTLD_LAZY | RTLD_NOLOAD);
     if (library != NULL && dlvsym(library, function, soname) != NULL) return library;
     if (library != NULL) dlclose(library);
@@ -82,37 +83,58 @@ static bool find_cublaslt(int major) {
   return true;
 }
 
+// The search for the library of one major.
+struct search {
+  atomic_bool is_found;
+  atomic_ullong after;  // the number of libraries that had been loaded when it was in vain
+};
+
+static int copy_loads(struct dl_phdr_info* info, size_t size, void* data) {
+  (void)size;
+  *(unsigned long long*)data = info->dlpi_adds;
+  return 1;
+}
+
+// The number of libraries that the process has loaded so far.
+static unsigned long long loads(void) {
+  unsigned long long count = 0;
+  dl_iterate_phdr(copy_loads, &count);
+  return count;
+}
+
 // Calls `find` until the library is there, and says whether it is: a program may call a function before it loads
-// cuBLAS. Each call searches until then, because nothing says whether a library was loaded since. It costs only calls
-// whose major is not there.
-static bool find_once(atomic_bool* is_found, bool (*find)(int), int major) {
+// cuBLAS. Only a library that was loaded since lets it search again.
+static bool find_once(struct search* search, bool (*find)(int), int major) {
   static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-  if (atomic_load_explicit(is_found, memory_order_acquire)) return true;
+  if (atomic_load_explicit(&search->is_found, memory_order_acquire)) return true;
+  const unsigned long long now = loads();
+  if (atomic_load(&search->after) == now) return false;
   pthread_mutex_lock(&mutex);
-  const bool found = atomic_load_explicit(is_found, memory_order_relaxed) || find(major);
-  atomic_store_explicit(is_found, found, memory_order_release);
+  const bool found = atomic_load_explicit(&search->is_found, memory_order_relaxed) || find(major);
+  if (!found) atomic_store(&search->after, now);
+  atomic_store_explicit(&search->is_found, found, memory_order_release);
   pthread_mutex_unlock(&mutex);
   return found;
 }
 
-// A caller that looked a function up without a version gets the one of 13, and may have loaded the other major. It may
-// load 13 later.
-static int other_of(int i) { return 1 - i; }
+// The index of the library for a caller of `major`, or -1. A caller that looked a function up without a version gets
+// the one of 13, and may have loaded the other major. It may load 13 later.
+static int find_either(struct search* searches, bool (*find)(int), int major) {
+  const int own = major - kFirstMajor, other = 1 - own;
+  if (find_once(&searches[own], find, major)) return own;
+  return find_once(&searches[other], find, kFirstMajor + other) ? other : -1;
+}
 
 const struct cublas* real_cublas(int major) {
   static const struct cublas none;
-  static atomic_bool is_found[kMajors];
-  int i = major - kFirstMajor;
-  if (find_once(&is_found[i], find_cublas, major)) return &all_cublas[i];
-  i = other_of(i);
-  return find_once(&is_found[i], find_cublas, kFirstMajor + i) ? &all_cublas[i] : &none;
+  static struct search searches[kMajors];
+  const int i = find_either(searches, find_cublas, major);
+  return i >= 0 ? &all_cublas[i] : &none;
 }
 
 const struct cublaslt* real_cublaslt(int major) {
   static const struct cublaslt none;
-  static atomic_bool is_found[kMajors];
-  int i = major - kFirstMajor;
-  if (find_once(&is_found[i], find_cublaslt, major)) return &all_cublaslt[i];
-  i = other_of(i);
-  return find_once(&is_found[i], find_cublaslt, kFirstMajor + i) ? &all_cublaslt[i] : &none;
+  static struct search searches[kMajors];
+  const int i = find_either(searches, find_cublaslt, major);
+  return i >= 0 ? &all_cublaslt[i] : &none;
 }

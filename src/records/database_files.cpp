@@ -1,12 +1,13 @@
 #include "records/database_files.hpp"
 
+#include "base/new_file.hpp"
+
 #include <hotgemm/error.hpp>
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -104,24 +105,6 @@ void populate(char* data, std::size_t size) {
   const std::uintptr_t ahead = reinterpret_cast<std::uintptr_t>(data) % page;
   ::madvise(data - ahead, size + ahead, MADV_POPULATE_WRITE);
 #endif
-}
-
-/// False, with errno, if the system writes no more.
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written > 0) text.remove_prefix(static_cast<std::size_t>(written));
-    if (written == 0 || (written < 0 && errno != EINTR)) return false;
-  }
-  return true;
-}
-
-std::string random_digits() {
-  std::uint64_t random = 0;
-  if (::getrandom(&random, sizeof random, 0) != static_cast<ssize_t>(sizeof random)) throw io_error("name a new file");
-  std::string digits;
-  for (int shift = 60; shift >= 0; shift -= 4) digits += "0123456789abcdef"[(random >> shift) & 15u];
-  return digits;
 }
 
 void make_directories(const std::filesystem::path& path) {
@@ -347,26 +330,17 @@ LockedDescriptor lock_for_replacing(const std::filesystem::path& file) {
 
 void publish_lines(int directory_fd, const std::string& name, std::span<const std::string> lines,
                    std::optional<unsigned> mode) {
-  const std::string attempt = "write " + name;
-  const std::string temporary = name + "." + std::to_string(::getpid()) + "-" + random_digits() + ".tmp";
-  const FileDescriptor fd(::openat(directory_fd, temporary.c_str(),
-                                   O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode.value_or(0666)));
-  if (!fd) throw io_error(attempt);
-  if (mode) ::fchmod(fd.get(), *mode);  // if it fails, the file may have fewer rights, never more
-  bool good = true;
+  NewFile file(directory_fd, name, mode);
   constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
   std::string piece;
   for (const std::string& line : lines) {
     piece.append(line).append("\n");
-    const bool is_due = piece.size() >= kPieceBytes || &line == &lines.back();
-    good = good && (!is_due || write_all(fd.get(), piece));
-    if (is_due) piece.clear();
+    if (piece.size() < kPieceBytes) continue;
+    file.write(piece);
+    piece.clear();
   }
-  good = good && ::fsync(fd.get()) == 0 && ::renameat(directory_fd, temporary.c_str(), directory_fd, name.c_str()) == 0;
-  if (good) return;
-  const Error error = io_error(attempt);
-  ::unlinkat(directory_fd, temporary.c_str(), 0);
-  throw error;
+  file.write(piece);
+  file.publish();
 }
 
 }  // namespace hotgemm

@@ -211,7 +211,7 @@ bool WorkspacePool::free_waiting() {
   return !taken.empty();
 }
 
-/// What is returned stays where it is while the stream is being captured: the slab is not free.
+/// The slab stays where it is while the stream is being captured, because it is not free.
 const WorkspacePool::Slab* WorkspacePool::find_for_capture(unsigned long long capture, unsigned long long stream,
                                                            CUgraph graph, const WorkspaceSize& size) {
   const std::lock_guard lock(mutex_);

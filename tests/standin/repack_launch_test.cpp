@@ -157,7 +157,7 @@ TEST_F(RepackLaunchTest, TuningTriesBothWays) {
   EXPECT_GT(copies(), 0u);
 }
 
-/// The driver's launch of the copies, which come before the product, and then a pause.
+/// Launches the kernel that copies, and pauses before the product is launched.
 decltype(Driver::cuLaunchKernel) launch_at_once = nullptr;
 CUresult CUDAAPI launch_and_pause(CUfunction function, unsigned x, unsigned y, unsigned z, unsigned threads_x,
                                   unsigned threads_y, unsigned threads_z, unsigned shared_bytes, CUstream stream,

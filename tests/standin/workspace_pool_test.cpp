@@ -22,7 +22,7 @@ class WorkspacePoolTest : public RuntimeTest {
   void begin_capture() {
     ASSERT_EQ(driver_.cuStreamBeginCapture(stream(), CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
   }
-  /// What a launch finds, which is over then.
+  /// The memory that a launch on `stream` gets. The launch has ended when this returns.
   static std::optional<WorkspaceArgs> found(WorkspacePool& pool, CUstream stream, const WorkspaceSize& size) {
     const std::optional<WorkspacePool::Lent> lent = pool.find(stream, size);
     return lent ? std::optional(lent->args) : std::nullopt;

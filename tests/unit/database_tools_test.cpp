@@ -78,20 +78,23 @@ TEST(Merge, KeepsTheFastestOfEachEnvironmentWhateverTheOrder) {
   EXPECT_EQ(files_in(directory.path()).size(), 4u);  // no temporary file is left
 }
 
+/// A record that blocks decided under a power limit; 0: one that rounds decided.
+std::string line_of_limit(double median_us, std::int64_t time, int power_limit_w) {
+  TuningRecord record = with_median(sample_record(), median_us);
+  record.power_limit_w = power_limit_w;
+  record.measure = power_limit_w > 0 ? Measure::sustained : Measure::rounds;
+  return to_line({record, time}) + "\n";
+}
+
 TEST(Merge, KeepsARecordOfEachPowerLimit) {
-  const auto line = [](double median_us, std::int64_t time, int power_limit_w) {
-    TuningRecord record = with_median(sample_record(), median_us);
-    record.power_limit_w = power_limit_w;
-    record.measure = power_limit_w > 0 ? Measure::sustained : Measure::rounds;
-    return to_line({record, time}) + "\n";
-  };
   const TemporaryDirectory directory;
   const std::filesystem::path file = directory.path() / "a.jsonl", out = directory.path() / "out.jsonl";
-  write_file(file, line(3, 9, 0) + line(5, 1, 700) + line(6, 2, 600) + line(7, 4, 700));
+  write_file(file,
+             line_of_limit(3, 9, 0) + line_of_limit(5, 1, 700) + line_of_limit(6, 2, 600) + line_of_limit(7, 4, 700));
   const MergeReport report = merge({file}, out);
   EXPECT_EQ(report.kept, 2u);
   EXPECT_EQ(report.superseded, 2u);
-  EXPECT_EQ(read_file(out), line(6, 2, 600) + line(5, 9, 700));
+  EXPECT_EQ(read_file(out), line_of_limit(6, 2, 600) + line_of_limit(5, 9, 700));
 }
 
 TEST(Merge, ReplacesAnInput) {
@@ -146,12 +149,6 @@ TEST(Merge, KeepsTheModeOfItsOutputWhateverTheUmask) {
 
 TEST(Merge, CountsATimeInTheFutureAsNone) {
   const std::int64_t future = std::time(nullptr) + 2 * 24 * 3600;
-  const auto line = [](double median_us, std::int64_t time, int power_limit_w) {
-    TuningRecord record = with_median(sample_record(), median_us);
-    record.power_limit_w = power_limit_w;
-    record.measure = power_limit_w > 0 ? Measure::sustained : Measure::rounds;
-    return to_line({record, time}) + "\n";
-  };
   const TemporaryDirectory directory;
   const std::filesystem::path a = directory.path() / "a.jsonl", b = directory.path() / "b.jsonl",
                               out = directory.path() / "out.jsonl";
@@ -163,10 +160,10 @@ TEST(Merge, CountsATimeInTheFutureAsNone) {
   merge({b, a}, out);
   EXPECT_EQ(read_file(out), line_of(4, 100) + line_of(6, future + 1, "590.1"));
   // The time of the record without a power limit goes to the latest of the others.
-  write_file(a, line(3, future, 0) + line(6, future, 600) + line(5, 9, 700));
+  write_file(a, line_of_limit(3, future, 0) + line_of_limit(6, future, 600) + line_of_limit(5, 9, 700));
   std::filesystem::remove(out);
   merge({a}, out);
-  EXPECT_EQ(read_file(out), line(6, future, 600) + line(5, 9, 700));
+  EXPECT_EQ(read_file(out), line_of_limit(6, future, 600) + line_of_limit(5, 9, 700));
 }
 
 TEST(Merge, SaysWhatItCannotWrite) {

@@ -36,8 +36,8 @@ void note_refused(const std::filesystem::path& layer, const std::string& reason)
 }
 
 /// Calls `visit` with the cache of the user's layer, then with that of each layer below it, which only reads. A layer
-/// below that cannot be used is given to `refused` with the reason. One that is not there may still come: it is only
-/// noted.
+/// below that cannot be used is given to `refused` with the reason. One that is not there is only noted, because it may
+/// still come.
 template <class Visit, class Refused>
 void for_each_layer(const Session& session, const Visit& visit, const Refused& refused) {
   require_cache_directory(session);

@@ -178,9 +178,7 @@ UserLayer user_layer(const Session& session) {
   const std::string chosen = context_options(session).cache_directory;
   const std::filesystem::path directory = chosen.empty() ? cache.directory : std::filesystem::path(chosen);
   if (cache.mode != CacheMode::read_write) {
-    throw Error(ErrorCode::io_error,
-                fmt::format("nothing is removed from {}, because the mode of the cache is {} (HOTGEMM_CACHE)",
-                            directory.string(), to_string(cache.mode)));
+    throw Error(ErrorCode::io_error, why_unchanged("removed from", directory, cache.mode));
   }
   return {directory, cache.trust_shared};
 }

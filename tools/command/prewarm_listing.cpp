@@ -13,7 +13,9 @@
 namespace hotgemm::command {
 
 bool PrewarmListing::add(const PrewarmTask& task, bool with_candidates) {
-  const TaskChoices found = choices_of(engine_, task, known_environments(task.arch, engine_.database));
+  std::vector<Environment>& known = environments_[task.arch];
+  if (known.empty()) known = known_environments(task.arch, engine_.database);
+  const TaskChoices found = choices_of(engine_, task, known);
   if (found.refusal) {
     add_unsupported(task, found.refusal->what());
     return false;

@@ -5,6 +5,7 @@
 #include "prewarm_run.hpp"
 
 #include <cstddef>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -34,6 +35,7 @@ class PrewarmListing {
   Engine& engine_;
   Table table_{{{"problem"}, {"arch"}, {"kernel"}, {"origin"}, {"cached"}}};
   Json json_ = Json::array();
+  std::map<std::string, std::vector<Environment>> environments_;  ///< the known ones of each architecture
   std::set<std::string> missing_;
   std::set<std::string> checked_;  ///< the architectures whose kernel for checks has a row
 };

@@ -1,14 +1,12 @@
 #include "command/tar.hpp"
 
-#include "base/file_descriptor.hpp"
+#include "base/new_file.hpp"
 
 #include <hotgemm/error.hpp>
 
 #include <fmt/format.h>
 
 #include <fcntl.h>
-#include <sys/random.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -128,52 +126,21 @@ class TarReader {
   std::uint64_t left_ = 0;
 };
 
-[[noreturn]] void fail(const std::string& attempt, int error) {
-  throw Error(ErrorCode::io_error, attempt + ": " + std::strerror(error));
-}
-
-std::uint64_t random_number(const std::string& attempt) {
-  std::uint64_t random = 0;
-  if (::getrandom(&random, sizeof random, 0) != static_cast<ssize_t>(sizeof random)) fail(attempt, errno);
-  return random;
-}
-
-bool write_all(int fd, const void* bytes, std::size_t size) {
-  const auto* next = static_cast<const char*>(bytes);
-  while (size > 0) {
-    const ssize_t written = ::write(fd, next, size);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    next += written;
-    size -= static_cast<std::size_t>(written);
-  }
-  return true;
-}
-
 }  // namespace
 
 void write_tar(const std::filesystem::path& path, std::span<const TarFile> files) {
-  const std::string attempt = "write " + path.string();
-  const std::array<char, 2 * kBlock> zeros{};
-  std::vector<Header> headers;
+  const std::string zeros(2 * kBlock, '\0');
+  std::vector<Header> headers;  // made first: a file may have too long a name
   for (const TarFile& file : files) headers.push_back(header_of(file));
-  std::filesystem::path temporary = path;  // so that an archive of before stays until this one is complete
-  temporary += fmt::format(".{}-{:016x}.tmp", ::getpid(), random_number(attempt));
-  FileDescriptor fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
-  if (!fd) fail(attempt, errno);
-  bool good = true;
-  const auto write = [&](const void* bytes, std::size_t size) { good = good && write_all(fd.get(), bytes, size); };
+  NewFile out(AT_FDCWD, path.string());
   for (std::size_t i = 0; i < files.size(); ++i) {
-    write(headers[i].data(), kBlock);
-    write(files[i].bytes.data(), files[i].bytes.size());
-    write(zeros.data(), padding(files[i].bytes.size()));
+    const std::vector<std::uint8_t>& bytes = files[i].bytes;
+    out.write({headers[i].data(), kBlock});
+    out.write({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    out.write(std::string_view(zeros).substr(0, padding(bytes.size())));
   }
-  write(zeros.data(), zeros.size());
-  good = good && ::close(fd.release()) == 0;  // a network file system may report a full disk only here
-  if (good && ::rename(temporary.c_str(), path.c_str()) == 0) return;
-  const int error = errno;
-  ::unlink(temporary.c_str());
-  fail(attempt, error);
+  out.write(zeros);
+  out.publish();
 }
 
 std::vector<TarFile> read_tar(const std::filesystem::path& path) {
