@@ -5,6 +5,7 @@ guide_test.py --root ROOT
 """
 
 import argparse
+import csv
 import pathlib
 import re
 import subprocess
@@ -165,6 +166,45 @@ class GuideTest(unittest.TestCase):
     def test_the_pages_of_this_tree_are_up_to_date(self):
         self.root = ROOT
         self.run_tool("--check")
+
+    def test_registers_on_pages_are_those_of_the_results(self):
+        with open(ROOT / "docs/results/raw/ladder.csv", encoding="utf-8") as file:
+            registers = {row["label"]: row["registers"] for row in csv.DictReader(file) if row["acc"] == "f16"}
+        tiles = "mma2x4+warp4x4x2+stage2+dsmem"
+        for page, pattern, rungs in (
+                ("01-naive", r"The compiler takes (\d+) here", ["naive"]),
+                ("07-async-copy", r"For sm_90a the compiler gives a thread (\d+) instead of (\d+)",
+                 ["wmma4x2+warp2x4+async", "wmma4x2+warp2x4"]),
+                ("14-register-double-buffers", rf"For sm_90a `{re.escape(tiles)}` takes (\d+) registers and (\d+) with `\+rr`",
+                 [tiles, f"{tiles}+rr"])):
+            text = " ".join((ROOT / f"docs/guide/{page}.md").read_text(encoding="utf-8").split())
+            with self.subTest(page=page):
+                self.assertEqual(list(re.search(pattern, text).groups()), [registers[rung] for rung in rungs])
+
+    def test_speeds_on_pages_of_families_are_those_of_the_results(self):
+        speeds = {}
+        for name in ("ladder", "ladder-sizes"):
+            with open(ROOT / f"docs/results/raw/{name}.csv", encoding="utf-8") as file:
+                for row in csv.DictReader(file):
+                    if row["tflops"]:
+                        speeds[row["label"], row["m"], row["acc"]] = float(row["tflops"])
+        wmma, mma = "ours: wmma256x128", "ours: mma256x128"
+        fma = {acc: max(speed for (label, m, sums), speed in speeds.items()
+                        if m == "4096" and sums == acc and label.startswith("f16x")) for acc in ("f16", "f32")}
+        for page, pattern, numbers in (
+                ("wmma", r"reaches (\d+) TFLOP/s with f16 sums and (\d+) with f32 sums",
+                 [f"{speeds[wmma, '4096', acc]:.0f}" for acc in ("f16", "f32")]),
+                ("wmma", r"These are ([\d.]+) and ([\d.]+) of",
+                 [f"{speeds[wmma, '4096', acc] / speeds[mma, '4096', acc]:.2f}" for acc in ("f16", "f32")]),
+                ("wmma", r"At 8192³ it reaches (\d+)", [f"{speeds[wmma, '8192', 'f16']:.0f}"]),
+                ("fma", r"In f16 the best rung reaches ([\d.]+) TFLOP/s, with f32 sums (\d+\.\d+)",
+                 [f"{fma['f16']:.1f}", f"{fma['f32']:.1f}"]),
+                ("fma", r"without TF32 reaches (\d+\.\d+) TFLOP/s, and the rung of 8×8 threads (\d\.\d+) of it",
+                 [f"{speeds['f32+cublas', '4096', 'f32']:.1f}", f"{speeds['ours: f32+t8x8', '4096', 'f32'] / speeds['f32+cublas', '4096', 'f32']:.2f}"])):
+            text = " ".join((ROOT / f"docs/kernels/{page}.md").read_text(encoding="utf-8").split())
+            with self.subTest(page=page, pattern=pattern):
+                found = re.search(pattern, text)
+                self.assertEqual(list(found.groups()) if found else None, numbers)
 
     def test_the_planted_bug_of_the_emulated_device_is_one_that_it_must_find(self):
         sys.path.insert(0, str(ROOT / "tests/emulate"))

@@ -36,13 +36,19 @@ class ShippedTest(cli_test.CliTest):
         self.assertIn("tuned", self.run_command(*same_in_f16).stdout.splitlines()[0])
 
     def test_they_stay_small(self):
-        self.assertLess(sum(file.stat().st_size for file in FILES), 2 << 20)
+        size = sum(file.stat().st_size for file in FILES)
+        self.assertLess(size, 2 << 20)
+        for page, words in (("README.md", "shipped records"), ("docs/results/prewarm.md", "**Records** that ship take")):
+            with self.subTest(page=page):
+                self.assertIn(f"{words} {size / (1 << 20):.1f} MiB", (ROOT / page).read_text(encoding="utf-8"))
 
     def test_the_list_has_each_class_once(self):
         lines = shapes()
         self.assertGreater(len(lines), 2000)
         self.assertEqual(len(lines), len(set(lines)))
         self.assertEqual(lines, shapes("--sets") + shapes("--others"))
+        page = (ROOT / "docs/shapes/README.md").read_text(encoding="utf-8")
+        self.assertIn(f"{len(lines)} classes in order of worth", page)
         (self.path / "shapes.txt").write_text("\n".join(lines[:3] + lines[-3:]))
         self.run_command("show", "--arch", "sm_90a", "--top", "1", "--shapes", str(self.path / "shapes.txt"))
 
