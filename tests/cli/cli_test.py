@@ -391,8 +391,16 @@ class EmulateTest(CliTest):
         self.assertIn("--shape", self.run_command("emulate", expect=1).stderr)
         self.assertIn("mma_m1", self.run_command("emulate", "--shape", "8x8x8", "--config", "mma_m1", expect=1).stderr)
         self.assertIn("2^31", self.run_command("emulate", "--shape", "4096x4096x4096", expect=1).stderr)
-        self.assertIn("--list", self.run_command("emulate", "--shape", "8x8x8", "--dtype", "f32", "--family", "mma",
-                                                 expect=2).stderr)
+        message = self.run_command("emulate", "--shape", "8x8x8", "--dtype", "f32", "--family", "mma", expect=2).stderr
+        self.assertIn("no kernel of family mma for 8 8 8 nn f32 ", message)
+        self.assertIn("--list", message)
+
+    def test_a_named_config_without_a_kernel_for_the_problem_says_which_problems_it_has(self):
+        words = ["emulate", "--shape", "128x128x64", "--config", "f16x4+t8x8"]
+        message = self.run_command(*words, expect=2).stderr
+        self.assertIn("no kernel of fma_m128_n128_k8_tm8_tn8_s1_v4_p0_x0_a0_b1_t0 for 128 128 64 nn f16 ", message)
+        self.assertIn("f16_f16_nn_a8b8d8_c0", message)
+        self.run_command(*words, "--acc", "f16")
 
 
 class MeasuringTest(CliTest):

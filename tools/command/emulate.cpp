@@ -62,6 +62,26 @@ const emulate::GemmKernel* find_kernel(const EmulateCommand& command, const Work
   return kernel != nullptr ? kernel : emulate::find_gemm_kernel("simt", traits);
 }
 
+/// Says that the kernel which the options ask for is not built, and which kernels of a named config are.
+std::string absence_of(const EmulateCommand& command, const Workload& problem) {
+  std::string which;
+  std::string others;
+  if (!command.config.empty()) {
+    const KernelConfig config = named_config(command.config).config;
+    which = "of " + to_string(config) + " ";
+    for (const auto* kernels : {&emulate::gemm_kernels(), &emulate::rung_kernels()}) {
+      for (const emulate::GemmKernel& kernel : *kernels) {
+        if (kernel.config == config) others += (others.empty() ? "" : ", ") + to_string(kernel.traits);
+      }
+    }
+  } else if (!command.family.empty()) {
+    which = "of family " + command.family + " ";
+  }
+  return fmt::format("no kernel {}for {} (that is {}) is built for the emulated device; {}", which, label(problem),
+                     to_string(traits_of(problem)),
+                     others.empty() ? "--list shows those that are" : "this config is built for " + others);
+}
+
 /// Throws if HOTGEMM_TEMPLATE_DIR has another template than the one that `kernel` was built from: a finding, or none,
 /// would be about the wrong code.
 void require_built_template(const emulate::GemmKernel& kernel) {
@@ -181,9 +201,7 @@ int run_emulate(Session& session, const EmulateCommand& command) {
     }
     const emulate::GemmKernel* const kernel = find_kernel(command, problem);
     if (kernel == nullptr) {
-      throw Error(ErrorCode::not_supported,
-                  fmt::format("no kernel for {} is built for the emulated device; --list shows those that are",
-                              label(problem)));
+      throw Error(ErrorCode::not_supported, absence_of(command, problem));
     }
     require_built_template(*kernel);
     const Outcome outcome = emulate_problem(command, *kernel, problem);
