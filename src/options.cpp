@@ -29,6 +29,18 @@ std::int64_t parse_max_plans(std::string_view text) {
               "HOTGEMM_MAX_PLANS is \"" + std::string(text) + "\"; it is a number of plans, at least 1");
 }
 
+/// A policy by its name, or by the words that the variable had before it took names.
+Policy parse_policy(std::string_view text) {
+  if (text == "never") return Policy::estimate;
+  if (text == "missing") return Policy::tune;
+  for (const Policy policy : {Policy::cached_only, Policy::estimate, Policy::tune, Policy::background}) {
+    if (text == to_string(policy)) return policy;
+  }
+  throw Error(ErrorCode::invalid_argument,
+              "HOTGEMM_TUNE is \"" + std::string(text) +
+                  "\"; it is cached_only, estimate (or never), tune (or missing), or background");
+}
+
 }  // namespace
 
 std::string_view to_string(Policy policy) {
@@ -44,15 +56,7 @@ std::string_view to_string(Policy policy) {
 ContextOptions ContextOptions::from_environment() {
   ContextOptions options;
   const char* text = secure_getenv("HOTGEMM_TUNE");
-  const std::string_view tune = text != nullptr ? text : "background";
-  if (tune == "never") {
-    options.policy = Policy::estimate;
-  } else if (tune == "missing") {
-    options.policy = Policy::tune;
-  } else if (tune != "background") {
-    throw Error(ErrorCode::invalid_argument,
-                "HOTGEMM_TUNE is \"" + std::string(tune) + "\"; it is never, missing or background");
-  }
+  if (text != nullptr) options.policy = parse_policy(text);
   if (const char* objective = secure_getenv("HOTGEMM_OBJECTIVE"); objective != nullptr) {
     options.objective = parse_enum<Objective>(objective, "HOTGEMM_OBJECTIVE");
   }

@@ -191,8 +191,10 @@ TEST_F(ContextTest, TheEnvironmentNamesThePolicy) {
   EXPECT_EQ(ContextOptions::from_environment().policy, Policy::tune);
   ::setenv("HOTGEMM_TUNE", "never", 1);
   EXPECT_EQ(ContextOptions::from_environment().policy, Policy::estimate);
-  ::setenv("HOTGEMM_TUNE", "background", 1);
-  EXPECT_EQ(ContextOptions::from_environment().policy, Policy::background);
+  for (const Policy policy : {Policy::cached_only, Policy::estimate, Policy::tune, Policy::background}) {
+    ::setenv("HOTGEMM_TUNE", std::string(to_string(policy)).c_str(), 1);
+    EXPECT_EQ(ContextOptions::from_environment().policy, policy);
+  }
   for (const char* bad : {"always", "", "NEVER"}) {
     ::setenv("HOTGEMM_TUNE", bad, 1);
     expect_thrown(ErrorCode::invalid_argument, {"HOTGEMM_TUNE", std::string("\"") + bad + "\""},

@@ -32,10 +32,11 @@ constexpr std::array kVariables{
     Variable{"HOTGEMM_CACHE_MAX_MEMORY", "256M", "limit for kernels in memory, before the GPU has them"},
     Variable{"HOTGEMM_CACHE_TRUST", "this user's files only", "shared: use directories that other users can write"},
     Variable{"HOTGEMM_CACHE_DURABLE", "0", "1: stored kernels survive a power cut"},
-    Variable{
-        "HOTGEMM_TUNE", "background",
-        "background: problems that recur and have no record are measured beside the program's work; missing: the first "
-        "call measures them; never: nothing is measured"},
+    Variable{"HOTGEMM_TUNE", "background",
+             "the policy. background: problems that recur and have no record are measured beside the program's work; "
+             "tune, or "
+             "missing: the first call measures them; estimate, or never: nothing is measured; cached_only: nothing is "
+             "compiled"},
     Variable{"HOTGEMM_OBJECTIVE", "speed", "speed or energy: which records are used where there are both"},
     Variable{"HOTGEMM_WORKER", "the installed command",
              "the hotgemm command whose processes measure kernels for programs that tune; none: the program measures"},
