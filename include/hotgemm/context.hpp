@@ -23,12 +23,12 @@ namespace hotgemm {
 /// The properties that a plan must have for Context::try_gemm to use it, beside that it is there.
 struct Demands {
   bool tuned = false;  ///< its kernel was measured for this class on this GPU model, or is pinned
-  /// Its class's record says that the kernel takes at most 1 % longer than cuBLAS's default, which is what two such
-  /// measurements differ by; the call itself takes less of the host's time. A launch without workspace may run another
+  /// The record of its class says that the kernel takes at most 1 % longer than cuBLAS's default. Two such measurements
+  /// differ by as much, and the call itself takes less of the host's time. A launch without workspace may run another
   /// kernel.
   bool as_fast = false;
   /// If there is no plan, or the records have changed since, a thread of the library makes one soon, without measuring,
-  /// so that later calls find it; but not one that would not meet the other demands. To load its kernel waits for the
+  /// so that later calls find it; but not one that would not meet the other demands. Loading its kernel waits for the
   /// kernels that run in the CUDA context. Only primary CUDA contexts are served. Each class is tried once; again if
   /// its plan was evicted, and after `reload` and `forget`.
   bool prepare_later = false;
@@ -53,7 +53,7 @@ std::string_view to_string(Policy policy);
 struct TuneOptions {
   int max_candidates = 20;  ///< compiled, checked and timed per problem, anchors included
   /// Seconds for a problem, from the first compilation to the last measurement; the best so far is kept. Candidates
-  /// that are not compiled, checked or timed by then are left out. What runs at this moment may end later: a launch, or
+  /// that are not compiled, checked or timed by then are left out. A launch that has begun may end later, and so may
   /// the compilation of the kernel that Policy::estimate picks. `hotgemm tune` counts only measuring.
   double budget_s = 2.0;
   std::int64_t scratch_bytes = std::int64_t{512} << 20;  ///< of device memory, for operands
@@ -83,7 +83,7 @@ struct BackgroundOptions {
   std::int64_t scratch_bytes = std::int64_t{512} << 20;  ///< of device memory, for operands
   int jobs = 0;  ///< compile threads, at low priority; 0: a quarter of the cores, at least one
   /// False: a measured pick is recorded only, and Context::reload exchanges the plan; first calls load their kernels.
-  /// To load a kernel waits for every kernel that runs in the CUDA context, and holds up the launches of all threads
+  /// Loading a kernel waits for every kernel that runs in the CUDA context, and holds up the launches of all threads
   /// meanwhile. A program whose kernels wait for later launches, as persistent ones and collectives may, chooses the
   /// moment by itself.
   bool loads_kernels = true;
@@ -134,10 +134,9 @@ struct ContextOptions {
   /// "off".
   std::optional<bool> shipped_records;
 
-  /// The defaults, changed by four variables: HOTGEMM_TUNE (never: Policy::estimate; background: Policy::background;
-  /// missing: Policy::tune), HOTGEMM_OBJECTIVE (speed or energy), HOTGEMM_WORKSPACE_BYTES ("512M") and
-  /// HOTGEMM_MAX_PLANS
-  /// ("20000"). Throws Error{invalid_argument} for any other value of these.
+  /// The defaults, changed by four variables: HOTGEMM_TUNE (the name of a policy; also never for Policy::estimate, and
+  /// missing for Policy::tune), HOTGEMM_OBJECTIVE (speed or energy), HOTGEMM_WORKSPACE_BYTES ("512M") and
+  /// HOTGEMM_MAX_PLANS ("20000"). Throws Error{invalid_argument} for any other value of these.
   static ContextOptions from_environment();
 };
 

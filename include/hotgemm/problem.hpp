@@ -97,7 +97,7 @@ enum class GroupKind : unsigned char {
 ///   -2^24 to 2^24, and nothing is rounded: a result is right modulo 2^32.
 ///
 /// alpha is the scale of a D of 8 bits. First alpha * sum is computed in f32, then beta * C is added with one rounding.
-/// The result is rounded to the nearest element, to even in a tie. What is beyond the last element, infinity too,
+/// The result is rounded to the nearest element, to even in a tie. A result beyond the last element, infinity too,
 /// becomes that element: -128 or 127 in s8, ±448 in e4m3, ±57344 in e5m2. NaN stays NaN in FP8 and becomes 0 in s8.
 ///
 /// Every order of sums is supported, SM limits as far as `sm_limit` says, batches of both kinds, masked groups, groups
@@ -120,13 +120,13 @@ struct Problem {
   /// for the problem stays within the limit: without persistent blocks (only family `wgmma` has them) a kernel has a
   /// block for each tile.
   int sm_limit = 0;
-  /// The number of products; 0: nothing is done. Where their matrices are say the fields batch_stride_… of Operands, or
+  /// The number of products; 0: nothing is done. The fields batch_stride_… of Operands say where their matrices are, or
   /// batch_a to batch_d for a batch by pointers.
   std::int64_t batch = 1;
   BatchKind batch_kind = BatchKind::strided;  ///< where the matrices of a batch are
-  /// For groups of rows m is the most rows that all groups have together, and for groups along k k is the most that
-  /// they have together: kernels read from Operands::group_offsets what there is. For masked groups m is the most rows
-  /// of each; kernels read from Operands::group_counts how many there are.
+  /// For groups of rows, all groups together have at most m rows. For groups along k, they together have at most k.
+  /// Kernels read the actual numbers from Operands::group_offsets. Each masked group has at most m rows; kernels read
+  /// the actual numbers from Operands::group_counts.
   GroupKind group_kind = GroupKind::none;  ///< which dimension is divided among groups
   std::int64_t groups = 0;                 ///< zero if and only if group_kind is none
   Epilogue epilogue;                       ///< what is done to a sum before it is stored

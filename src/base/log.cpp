@@ -82,7 +82,8 @@ class Logger {
     int running = 0;  // calls; guarded by `mutex_`
   };
 
-  /// Ends a call of a sink. Who replaced it may then destroy what it holds, so this thread does not.
+  /// Ends a call of a sink, and drops this thread's share of it first: so the thread that replaced the sink destroys
+  /// what it holds, and this thread does not.
   struct EndOfCall {
     Logger& logger;
     std::shared_ptr<Sink>& sink;

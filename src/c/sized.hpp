@@ -37,8 +37,8 @@ void require_size(const T& given, const char* name) {
                                                std::to_string(sizeof(T)));
 }
 
-/// `given`, of which fields that the caller does not know are those of `defaults`. Throws Error{not_supported} if a
-/// field that this library does not know is not zero.
+/// `given`, with the fields of `defaults` where the caller's version has none. Throws Error{not_supported} if a field
+/// that this library does not know is not zero.
 template <class T>
 T known(const T& given, const T& defaults, const char* name) {
   if (given.size == sizeof(T)) return given;

@@ -296,7 +296,7 @@ bool CacheLayer::remove(const Item& item) const {
   const auto directory = item.kind == Kind::temporary ? open_below({kFormatName, kTemporaryName}, false)
                                                       : open_below({kFormatName, kCubinName, item.shard}, false);
   if (!directory) return false;
-  // If the entry was used or replaced after the scan, it is no longer the one that was chosen.
+  // An entry that was used or replaced after the scan is no longer the chosen one.
   const auto now = directory->status(item.name);
   return now && is_same_file(*now, item.status) && directory->remove(item.name);
 }

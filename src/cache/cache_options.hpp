@@ -36,8 +36,8 @@ struct BinaryCacheOptions {
   BinaryCacheOptions with(const CacheOptions& options) const;
 };
 
-/// Why the user's layer in `directory` stays as it is in a mode that only reads. `what` is "written to" or "removed
-/// from".
+/// The reason why the user's layer in `directory` stays as it is, in a mode that only reads. `what` is "written to" or
+/// "removed from".
 std::string why_unchanged(std::string_view what, const std::filesystem::path& directory, CacheMode mode);
 
 /// $HOTGEMM_CACHE_DIR, else $XDG_CACHE_HOME/hotgemm, else ~/.cache/hotgemm, else /tmp/hotgemm-<uid> if that is absent

@@ -68,7 +68,8 @@ Workload without_epilogue(Workload problem);
 ClassKey without_epilogue(ClassKey key) noexcept;
 
 /// The product that is measured and recorded for `problem`: the bare one, with scales of blocks if there are any,
-/// because these are part of the main loop. Its pick serves the fused kernels too, of which there would be many.
+/// because these are part of the main loop. Its pick serves the fused kernels too: a record for each of them would be
+/// many records.
 Workload measured_product(Workload problem);
 ClassKey measured_product(ClassKey key) noexcept;
 

@@ -196,7 +196,7 @@ BatchArgs batch_args(const GemmCase& c, const GemmMatrices& m) {
           .count = static_cast<unsigned>(c.problem.groups != 0 ? c.problem.groups : c.problem.batch)};
 }
 
-/// The addresses of an operand's matrices, of which `first` holds all, as an array in the memory of the device.
+/// An array in the device's memory with the addresses of an operand's matrices. `first` holds all matrices.
 unsigned long long place_pointers(Device& device, const char* name, const Allocation& first, const HostMatrix& matrix,
                                   std::int64_t batch) {
   HostMatrix array{.rows = 1, .cols = batch, .ld = batch, .element_bytes = sizeof(std::uint64_t), .bytes = {}};

@@ -19,7 +19,8 @@ class Mbarrier {
   const Access& made() const { return made_; }
   bool is_fenced() const { return is_fenced_; }
   void fence() { is_fenced_ = true; }
-  /// The fence that makes the initialisation known to whoever waits for a later arrival, relaxed ones included.
+  /// The fence that makes the initialisation known to every thread that waits for a later arrival, also for a relaxed
+  /// one.
   Access init_fence() const { return {1, init_agent_, Instruction::fence_mbarrier_init}; }
 
   /// The access of the agent for a copy that completes now.

@@ -7,9 +7,9 @@
 
 namespace hotgemm::emulate {
 
-// Atomic accesses to 32 bits of global memory that order threads of different clusters. All that a thread has done and
-// seen before an access that releases precedes all that a thread does after an access to the same address that
-// acquires.
+// Atomic accesses to 32 bits of global memory that order threads of different clusters. If one thread releases an
+// address and another acquires it, all that the first has done and seen before comes before all that the second does
+// afterwards.
 
 /// atom.acq_rel: stores change(old), releases and acquires. Returns the old value.
 std::uint32_t exchange_ordered(Instruction instruction, std::uint64_t address,

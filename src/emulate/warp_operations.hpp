@@ -29,8 +29,8 @@ void mma_m16n8k16(Instruction instruction, float (&d)[4], const std::uint32_t (&
 void mma_m16n8k16(Instruction instruction, std::uint32_t (&d)[2], const std::uint32_t (&a)[4], std::uint32_t b0,
                   std::uint32_t b1);
 
-/// mma.m16n8k32 for s8, whose sums wrap; for two types of FP8; and mma.m16n8k8 for TF32, of which the last 13 bits of
-/// an f32 are left out. The sums of the latter are those of mma.m16n8k16.
+/// mma.m16n8k32 for s8, whose sums wrap; for two types of FP8; and mma.m16n8k8 for TF32, which leaves out the last 13
+/// bits of an f32. The sums of the latter are those of mma.m16n8k16.
 void mma_m16n8k32_s8(int (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1);
 void mma_m16n8k32_fp8(DType type_a, DType type_b, float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
                       std::uint32_t b1);

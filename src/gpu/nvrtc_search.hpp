@@ -27,8 +27,8 @@ std::vector<std::string> toolkits_in(const std::filesystem::path& parent);
 
 /// Opens the first NVRTC that is new enough. The loader answers a name with a library of that name that the process has
 /// loaded, however old it is, as one of PyTorch; the search then goes on in the directories, and in those beside that
-/// library, as wheels lie beside each other. Throws Error{no_compiler} that says what was tried, which versions were
-/// too old, and what to install.
+/// library, as wheels lie beside each other. Throws Error{no_compiler}. Its message names the libraries that were
+/// tried, the versions that were too old, and the package to install.
 SharedLibrary find_nvrtc(const NvrtcPlaces& places);
 
 }  // namespace hotgemm

@@ -27,8 +27,8 @@ std::vector<KernelConfig> anchors(const GemmTraits& traits, const ArchLimits& ar
 /// in the order that the problem demands. Their launches may exceed its SM limit: see is_permitted.
 std::vector<KernelConfig> candidates(const Workload& problem, const ArchLimits& arch);
 std::vector<KernelConfig> anchors(const Workload& problem, const ArchLimits& arch);
-/// The candidates for `problem` that differ from `config`, which is one, in one respect and in the stages that fit.
-/// Empty for families other than wgmma.
+/// `config` is a candidate for `problem`. These are the candidates that differ from it in one respect, and in the
+/// stages that fit. Empty for families other than wgmma.
 std::vector<KernelConfig> variants(const KernelConfig& config, const Workload& problem, const ArchLimits& arch);
 
 /// `config` with so few stages that a warp has a second buffer for D: the next piece of a matrix that the epilogue

@@ -38,7 +38,7 @@ constexpr double kFarthestIfFitted = 0.3;
 constexpr double kShortUs = 60;  // below it the start of a kernel counts, and power seldom binds
 /// The most by which a near record's pick may decline, relative to the best anchor, from its own problem to another. Of
 /// drawn short problems, the seven with a decline beyond 1.1 ran at 0.84 of their tuned speed in the mean. On long
-/// problems power binds, of which the model's times know nothing: picks that declined by 1.1 to 1.15 ran at 0.98.
+/// problems power binds, and the model's times do not consider it: picks that declined by 1.1 to 1.15 ran at 0.98.
 constexpr double kMostDecline = 1.15, kMostDeclineOfShort = 1.1;
 
 /// The time of a config that was not measured relative to the pick of a near record, and of the class's own record, for
@@ -339,7 +339,7 @@ std::vector<Choice> from_looser_records(const Asked& asked, double anchor_us, co
     const Asked any{in_any_order(asked.problem), in_any_order(asked.product)};
     choices = records.near(any.product, any, least_us(predicted_anchors(any, records.device)));
   }
-  // Large groups take the tiles of one large product, of which there are more records.
+  // Large groups take the tiles of one large product, which has more records.
   if (choices.empty() && asked.problem.groups != 0) {
     choices = records.near(without_groups(asked.product), asked, anchor_us);
   }

@@ -55,7 +55,7 @@ std::vector<Choice> choose(const Workload& problem, const std::string& arch, con
 /// these gets too. The last one is the GPU without records and with unknown software. Parses all records.
 std::vector<Environment> known_environments(const std::string& arch, const Database& database);
 
-/// `known`, and two more for a problem with an SM limit: a GPU of which the limit leaves out no SM, and one of which it
+/// `known`, and two more for a problem with an SM limit: a GPU where the limit leaves out no SM, and a GPU where it
 /// leaves out one. GPUs that are not known get an answer that one of these gets too.
 std::vector<Environment> environments_for(const Problem& problem, std::vector<Environment> known);
 

@@ -184,8 +184,8 @@ void append_anchor(WgmmaConfig config, const GemmTraits& traits, std::vector<Wgm
   }
 }
 
-/// The tiles of the menu that are the next ones wider and narrower than that of `config` and legal for `traits`, and
-/// the same tile in blocks that stay, if those of `config` do not, or the reverse.
+/// The next wider and the next narrower tile of the menu that are legal for `traits`. Also the tile of `config` in
+/// blocks that stay, if those of `config` end, and the reverse.
 std::vector<WgmmaConfig> near_tiles(const WgmmaConfig& config, const GemmTraits& traits) {
   constexpr int kStep = 8, kWidestStep = 64;  // of the lines of the menu
   std::vector<WgmmaConfig> near;

@@ -6,9 +6,9 @@ namespace hotgemm {
 
 enum class Schedule { cooperative, split_n, ping_pong, one_tile, one_tile_split_n };
 
-/// Tiles of which one side, that of the 64 rows of an instruction, has `tall` elements, and the other side `first` to
-/// `last`, in steps of `step`. The tall side runs along m, or along n if the tiles are transposed. The schedules mean
-/// the sides in the same way: `split_n` divides the other side among the consumers.
+/// Tiles with `tall` elements on the side of an instruction's 64 rows, and `first` to `last` elements on the other
+/// side, in steps of `step`. The tall side runs along m, or along n if the tiles are transposed. The schedules mean the
+/// sides in the same way: `split_n` divides the other side among the consumers.
 struct WgmmaTiles {
   Schedule schedule;
   int consumers;

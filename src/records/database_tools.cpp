@@ -27,7 +27,7 @@ namespace hotgemm {
 
 namespace {
 
-/// The key of records of which a merge keeps one for each power limit: they have the same problem, GPU, software,
+/// Among the records with this key, a merge keeps one for each power limit: they have the same problem, GPU, software,
 /// templates and objective. Their measures may differ.
 std::string merge_key(const TuningRecord& record) {
   std::string key = to_string(record.problem);

@@ -37,8 +37,8 @@ struct PlanEntry {
 /// Finding takes no lock and allocates nothing. It looks into an open-addressed array of keys, which doubles when it is
 /// half full. A cell of the array is a cache line, so a look-up among a million plans misses the cache twice: in the
 /// array, and in the slot of the plan. Inserting takes a mutex. Slots and arrays that have been replaced are freed by a
-/// later insertion, when no reader can see them (see base/readers.hpp): whoever finds a slot holds a ReadGuard as long
-/// as it uses the slot. A plan itself lives as long as anyone shares it.
+/// later insertion, when no reader can see them (see base/readers.hpp): a thread that finds a slot holds a ReadGuard as
+/// long as it uses the slot. A plan itself lives as long as anyone shares it.
 class PlanTable {
  public:
   /// The plan of a class, in a cache line of its own.

@@ -296,7 +296,7 @@ void validate(const Workload& w) {
 
 namespace {
 
-/// Checks A, B, C and D of a batch by pointers, of which the host has the leading dimensions.
+/// Checks A, B, C and D of a batch by pointers. The host knows only their leading dimensions.
 void validate_rows(const Problem& p, const Operands& o) {
   validate_matrix("a", nullptr, o.lda, extent_of_a(p), p.types.a, false);
   validate_matrix("b", nullptr, o.ldb, extent_of_b(p), p.types.b, false);

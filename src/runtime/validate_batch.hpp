@@ -13,11 +13,11 @@ constexpr int promised_alignment(std::int16_t promise) { return promise == 0 ? 1
 /// matrices that are written overlap.
 void validate_batch(const Problem& problem, const Operands& operands);
 
-/// Checks the arrays of a batch by pointers, likewise, and that no matrix is given in another way. What addresses they
-/// have is not known before the kernel runs.
+/// Checks the arrays of a batch by pointers, likewise, and that no matrix is given in another way. Their addresses are
+/// not known before the kernel runs.
 void validate_pointers(const Problem& problem, const Operands& operands);
 
-/// Checks the operands that only groups have, likewise. What the offsets are is not known before the kernel runs.
+/// Checks the operands that only groups have, likewise. The offsets are not known before the kernel runs.
 void validate_groups(const Problem& problem, const Operands& operands);
 
 }  // namespace hotgemm

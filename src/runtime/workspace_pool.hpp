@@ -20,11 +20,11 @@ namespace hotgemm {
 /// The workspace of one CUDA context: a slab for each stream, and slabs that wait for captures.
 ///
 /// Kernels that may run at the same time never share a slab. Launches on one stream run one after another, so they
-/// share the slab of the stream. A launch may be two kernels, of which the second reads from the slab what the first
-/// wrote: its thread locks the slab until both are enqueued. A captured launch runs whenever its graph runs, at the
-/// same time as any other work. So each stream of each capture has its own slab. The slab becomes free when the graph
-/// and all executable graphs made from it are destroyed. (Two executable graphs of one capture must not run at the same
-/// time, because both write to D.)
+/// share the slab of the stream. A launch may be two kernels, and the second reads from the slab what the first has
+/// written there: its thread locks the slab until both are enqueued. A captured launch runs whenever its graph runs, at
+/// the same time as any other work. So each stream of each capture has its own slab. The slab becomes free when the
+/// graph and all executable graphs made from it are destroyed. (Two executable graphs of one capture must not run at
+/// the same time, because both write to D.)
 ///
 /// `reserve` allocates memory while a plan is made. `find` allocates memory if the stream is not being captured and has
 /// no slab that is large enough. The pool frees nothing before its end, except for slabs that wait for captures: those

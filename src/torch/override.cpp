@@ -125,7 +125,7 @@ bool touches(const Tensor& a, const Tensor& b) {
   return from_a < from_b + span_bytes(b) && from_b < from_a + span_bytes(a);
 }
 
-/// a, b, out -> out. What is to be resized, or is read too, is PyTorch's matter.
+/// a, b, out -> out. PyTorch handles an output that must be resized, or that is an operand too.
 void run_out(const Override& self, Slot* stack) {
   const Owned first(stack[0]), second(stack[1]);
   Owned out(stack[2]);

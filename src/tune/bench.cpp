@@ -139,8 +139,8 @@ void choose_measure(const Driver& driver, CUstream stream, const Contender& ours
   if (result.power == PowerVerdict::binds) result.measure = Measure::sustained;
 }
 
-/// Measures against the baseline that `choose` returns. If it is a kept choice and cannot run, measures again against
-/// one that is chosen now.
+/// Measures against the baseline that `choose` returns. If it is a kept choice that cannot run, chooses a new one and
+/// measures again.
 void measure_against(const Driver& driver, CUstream stream, const Contender& ours, BaselineChooser& chooser,
                      const Contender* bare, const std::function<Baseline()>& choose, const RaceOptions& options,
                      BenchResult& result) {

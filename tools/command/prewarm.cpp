@@ -235,7 +235,7 @@ void export_bundle(Session& session, Engine& engine, const PrewarmRunResult& res
   session.print(fmt::format("{} kernels exported to {}", result.kernels.size(), file.string()));
 }
 
-/// The tasks of which this process takes its share: whole problems, on all of their architectures.
+/// This process takes its share of these tasks: whole problems, on all of their architectures.
 std::vector<PrewarmTask> own_tasks(Session& session, const PrewarmCommand& command, const Database& records) {
   std::vector<PrewarmTask> tasks = tasks_of(command.selection, records);
   std::vector<Workload> problems;

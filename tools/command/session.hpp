@@ -66,8 +66,8 @@ struct CommonOptions {
 CLI::App& add_subcommand(CLI::App& app, Session& session, const std::string& name, const std::string& description,
                          std::function<int()> run, CommonOptions common = {});
 
-/// Refuses an empty value, which a script passes whose variable is not set, and what CLI11 takes for numbers: NaN,
-/// infinity, and -1 where no number is negative.
+/// Refuses an empty value, as a script passes it if its variable is not set, and words that CLI11 takes for numbers:
+/// NaN, infinity, and -1 where no number is negative.
 void check_values(const CLI::App& sub);
 
 /// The options from the environment, changed by --cache-dir.

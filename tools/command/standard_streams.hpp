@@ -12,7 +12,7 @@ namespace hotgemm::command {
 void open_standard_streams();
 
 /// Writes to stdout or stderr. fmt::print throws if it cannot. Here the error stays in the stream: the end of the
-/// program reports that of stdout, and nobody reads that of stderr.
+/// program reports an error of stdout, and nobody would read one of stderr.
 void write_out(std::string_view text);
 void write_err(std::string_view text);
 

@@ -17,8 +17,8 @@ struct TarFile {
 /// Throws Error{io_error} if the file cannot be written, and Error{invalid_argument} for a name of more than 100 bytes.
 void write_tar(const std::filesystem::path& path, std::span<const TarFile> files);
 
-/// The files of such an archive, of which other tools may be the authors. Throws Error{io_error} if it cannot be read,
-/// is cut short or damaged, or holds anything but plain files.
+/// The files of such an archive, which other tools may have written. Throws Error{io_error} if it cannot be read, is
+/// cut short or damaged, or holds anything but plain files.
 std::vector<TarFile> read_tar(const std::filesystem::path& path);
 
 }  // namespace hotgemm::command
