@@ -181,6 +181,18 @@ class GuideTest(unittest.TestCase):
             with self.subTest(page=page):
                 self.assertEqual(list(re.search(pattern, text).groups()), [registers[rung] for rung in rungs])
 
+    def test_speeds_on_the_pages_of_large_tiles_are_those_of_the_results(self):
+        with open(ROOT / "docs/results/raw/ladder.csv", encoding="utf-8") as file:
+            rows = {(row["label"], row["acc"]): row for row in csv.DictReader(file) if row["m"] == "4096"}
+        store = (ROOT / "docs/guide/15-collective-store.md").read_text(encoding="utf-8")
+        time = float(rows["ours: mma256x256", "f16"]["us_median"])
+        self.assertIn(f"`ours: mma256x256`, with f16 sums, takes {time:.0f} µs", store)
+        table = (ROOT / "docs/guide/16-hopper.md").read_text(encoding="utf-8")
+        for label in ("ours: mma256x128", "ours: wgmma128x128", "cublas"):
+            f16, f32 = (float(rows[label, acc]["tflops"]) for acc in ("f16", "f32"))
+            with self.subTest(label=label):
+                self.assertIn(f"| `{label}` | {f16:.0f} | {f32:.0f} |", table)
+
     def test_speeds_on_pages_of_families_are_those_of_the_results(self):
         speeds = {}
         for name in ("ladder", "ladder-sizes"):
