@@ -402,6 +402,13 @@ class EmulateTest(CliTest):
         self.assertIn("f16_f16_nn_a8b8d8_c0", message)
         self.run_command(*words, "--acc", "f16")
 
+    def test_the_list_is_of_the_family_or_config_that_is_named(self):
+        kernels = self.run_json("emulate", "--list", "--family", "fma")["kernels"]
+        self.assertGreater(len(kernels), 10)
+        self.assertEqual({kernel["config"].partition("_")[0] for kernel in kernels}, {"fma"})
+        of_a_rung = self.run_json("emulate", "--list", "--config", "f16x4+t8x8")["kernels"]
+        self.assertEqual([kernel["traits"] for kernel in of_a_rung], ["f16_f16_nn_a8b8d8_c0"])
+
 
 class MeasuringTest(CliTest):
     """Runs against the stand-in driver. Tests what the command does with numbers, not the numbers."""

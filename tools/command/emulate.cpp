@@ -16,6 +16,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -168,11 +169,16 @@ void print_outcome(Session& session, const Workload& problem, const Outcome& out
   }
 }
 
-int list_kernels(Session& session) {
+/// The kernels of the family or the config that the options name, else all.
+int list_kernels(Session& session, const EmulateCommand& command) {
+  std::optional<KernelConfig> config;
+  if (!command.config.empty()) config = named_config(command.config).config;
   Table table({{"config"}, {"for"}});
   session.output["kernels"] = Json::array();
   for (const auto* kernels : {&emulate::gemm_kernels(), &emulate::rung_kernels()}) {
     for (const emulate::GemmKernel& kernel : *kernels) {
+      if (config && kernel.config != *config) continue;
+      if (!command.family.empty() && family_of(kernel.config).name != command.family) continue;
       table.add({to_string(kernel.config), to_string(kernel.traits)});
       session.output["kernels"].push_back({{"config", to_string(kernel.config)}, {"traits", to_string(kernel.traits)}});
     }
@@ -184,7 +190,7 @@ int list_kernels(Session& session) {
 int run_emulate(Session& session, const EmulateCommand& command) {
   if (command.list) {
     session.schema = "emulate-list";
-    return list_kernels(session);
+    return list_kernels(session, command);
   }
   const std::vector<Workload> problems = require_problems(command.problems);
   session.output["seed"] = command.seed;
@@ -241,7 +247,8 @@ void add_emulate_command(CLI::App& app, Session& session) {
       ->capture_default_str()
       ->check(CLI::IsMember({"normal", "integers"}));
   sub.add_option("--seed", command->seed, "seed for the data and for the order of events")->capture_default_str();
-  sub.add_flag("--list", command->list, "list the kernels that are built for the emulated device");
+  sub.add_flag("--list", command->list,
+               "list the kernels, of --family or --config if one is given, that are built for the emulated device");
 }
 
 }  // namespace hotgemm::command

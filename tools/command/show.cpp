@@ -208,7 +208,11 @@ void add_show_command(CLI::App& app, Session& session) {
                           sub.add_flag("--candidates", command->candidates, "list all candidates"),
                           sub.add_flag("--anchors", command->anchors,
                                        "list the anchors: the configs from which a pick without measuring begins")};
-  command->of_problems[0]->excludes(command->of_problems[1]);
+  for (std::size_t i = 0; i < command->of_problems.size(); ++i) {
+    for (std::size_t j = i + 1; j < command->of_problems.size(); ++j) {
+      command->of_problems[i]->excludes(command->of_problems[j]);
+    }
+  }
   const std::vector<CLI::Option*> of_kernel = {
       sub.add_flag("--source", command->source, "print the whole code that is compiled, with its templates"),
       sub.add_flag("--build", command->build, "compile, and print registers, spills, shared memory and compile time"),
