@@ -353,6 +353,7 @@ class EmulateTest(CliTest):
         done = subprocess.run([COMMAND, "emulate", "--list"], env=self.environment, capture_output=True, text=True,
                               timeout=60, check=False)
         if done.returncode == 3:
+            self.assertIn("HOTGEMM_BUILD_EMULATE", done.stderr)
             self.skipTest(done.stderr)
 
     def test_results_of_both_families_are_checked(self):

@@ -222,7 +222,8 @@ int run_emulate(Session& session, const EmulateCommand& command) {
 
 int run_emulate(Session&, const EmulateCommand&) {
   throw Error(ErrorCode::io_error,
-              "this hotgemm was built without the emulated device, which needs Boost.Context (libboost-context-dev)");
+              "this hotgemm was built without the emulated device; build one with HOTGEMM_BUILD_EMULATE=ON, where "
+              "Boost.Context (libboost-context-dev) is found");
 }
 
 #endif
