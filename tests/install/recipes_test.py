@@ -2,10 +2,16 @@
 """Checks the recipes of packaging/ without their tools: that they can be read, and agree with CMakeLists.txt."""
 
 import ast
+import importlib.util
 import json
 import pathlib
 import re
+import shutil
+import subprocess
+import tempfile
+import types
 import unittest
+from unittest import mock
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PACKAGING = ROOT / "packaging"
@@ -20,6 +26,39 @@ DEPENDENCIES = ("openssl", "fmt", "spdlog", "nlohmann", "cli11")
 
 def text_of(recipe):
     return "\n".join((PACKAGING / name).read_text(encoding="utf-8") for name in RECIPES[recipe])
+
+
+class Components(dict):
+    def __missing__(self, name):
+        self[name] = types.SimpleNamespace(libs=[], libdirs=["lib"], requires=[], system_libs=[],
+                                           set_property=lambda *_: None)
+        return self[name]
+
+
+def conan_package(folder, shared):
+    """The components of Conan's recipe, whose package is made in a folder: of files that are empty, without Conan."""
+    def install(_):
+        for name in ("libhotgemm.a", *["libhotgemm.so"] * shared):
+            (folder / "lib").mkdir(exist_ok=True)
+            (folder / "lib" / name).touch()
+
+    tools = {"build": ("check_min_cppstd",), "cmake": ("CMakeDeps", "CMakeToolchain", "cmake_layout"), "files": ("copy", "load")}
+    modules = {f"conan.tools.{name}": types.SimpleNamespace(**dict.fromkeys(names)) for name, names in tools.items()}
+    modules["conan.tools.build"].stdcpp_library = lambda _: "stdc++"
+    modules["conan.tools.cmake"].CMake = lambda recipe: types.SimpleNamespace(install=lambda: install(recipe))
+    vars(modules["conan.tools.files"]).update(copy=lambda *_: None, mkdir=lambda _, path: pathlib.Path(path).mkdir(),
+                                              rename=lambda _, old, new: shutil.move(old, new), rmdir=lambda *_: None)
+    with mock.patch.dict("sys.modules", {"conan": types.SimpleNamespace(ConanFile=object), **modules}):
+        spec = importlib.util.spec_from_file_location("conanfile", PACKAGING / "conan/conanfile.py")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    recipe = module.HotgemmRecipe()
+    recipe.source_folder, recipe.package_folder = str(ROOT), str(folder)
+    recipe.options = types.SimpleNamespace(shared=shared, command=False)
+    recipe.cpp_info = types.SimpleNamespace(components=Components())
+    recipe.package()
+    recipe.package_info()
+    return recipe.cpp_info.components
 
 
 class RecipesTest(unittest.TestCase):
@@ -53,6 +92,37 @@ class RecipesTest(unittest.TestCase):
         exported = re.search(r"for pattern in \((.*?)\)", text_of("conan"), re.S)
         for pattern in ast.literal_eval(f"({exported.group(1)},)"):
             self.assertTrue(any(ROOT.glob(pattern)), f"there is no {pattern}")
+
+    def test_conan_exports_what_is_installed(self):
+        exported = re.search(r"for pattern in \((.*?)\)", text_of("conan"), re.S)
+        patterns = ast.literal_eval(f"({exported.group(1)},)")
+        rules = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "cmake").glob("*.cmake")))
+        for path in re.findall(r"install\(\s*(?:DIRECTORY|FILES|PROGRAMS) ([\w./-]+)", rules):
+            self.assertTrue(any((path + "/").startswith(pattern.rstrip("*")) for pattern in patterns), f"{path} is not exported")
+
+    def test_conan_names_libraries_that_cmake_finds(self):
+        for shared in (False, True):
+            with self.subTest(shared=shared), tempfile.TemporaryDirectory() as name:
+                components = conan_package(pathlib.Path(name), shared)
+                wanted = {"hotgemm": "libhotgemm.a", **({"c": "libhotgemm.so"} if shared else {})}
+                self.assertEqual({each for each, component in components.items() if component.libs}, set(wanted))
+                for each, file in wanted.items():
+                    directories = " ".join(f'"{name}/{path}"' for path in components[each].libdirs)
+                    script = pathlib.Path(name) / "find.cmake"
+                    script.write_text('set(CMAKE_FIND_LIBRARY_PREFIXES lib)\nset(CMAKE_FIND_LIBRARY_SUFFIXES .so .a)\n'
+                                      f'find_library(found NAMES {components[each].libs[0]} PATHS {directories} '
+                                      'NO_DEFAULT_PATH)\nmessage("${found}")\n', encoding="utf-8")
+                    found = subprocess.run(["cmake", "-P", script], stderr=subprocess.PIPE, text=True, check=True).stderr
+                    self.assertEqual(pathlib.Path(found.strip()).name, file)
+
+    def test_programs_in_c_get_the_library_of_cxx(self):
+        with tempfile.TemporaryDirectory() as name:
+            self.assertIn("stdc++", conan_package(pathlib.Path(name), False)["hotgemm"].system_libs)
+
+    def test_spack_has_a_compiler_for_each_language(self):
+        languages = re.search(r"^project\(.*LANGUAGES ([A-Z ]+)\)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8"), re.M)
+        for language in languages.group(1).lower().split():
+            self.assertIn(f'depends_on("{language}", type="build")', text_of("spack"))
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ class Hotgemm(CMakePackage):
     variant("shared", default=True, description="Build libhotgemm.so, the C interface, beside the static library")
     variant("command", default=True, description="Build the hotgemm command")
 
+    depends_on("c", type="build")
     depends_on("cxx", type="build")
     depends_on("cmake@3.25:", type="build")
     depends_on("cuda@12.9:")
