@@ -41,13 +41,17 @@ def test_strides_that_divide_an_element_are_refused(context):
         hotgemm.matmul(Array(values, "float16", memory), b, out, context=context)
 
 
-def test_a_copy_of_the_producer_is_not_written(context):
+@pytest.mark.parametrize("name", ["a", "b", "out", "residual"])
+def test_a_copy_of_the_producer_is_refused(context, name):
     class Copied(DLPackArray):
         flags = 2
 
-    a, b, out = (Copied(array.values, "float16", array.memory) for array in arrays())
-    with pytest.raises(hotgemm.InvalidArgument, match="out of shape .* is a copy that its producer has made"):
-        hotgemm.matmul(a, b, out, context=context)
+    operands = {"residual": empty((64, 64)), **dict(zip(("a", "b", "out"), arrays()))}
+    copied = operands[name]
+    operands[name] = Copied(copied.host, "float16", copied.memory)
+    for _ in range(2):
+        with pytest.raises(hotgemm.InvalidArgument, match=f"{name} of shape .* is a copy that its producer has made"):
+            hotgemm.matmul(**operands, context=context)
 
 
 def test_a_type_that_contradicts_out_is_refused(context):

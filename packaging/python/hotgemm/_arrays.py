@@ -239,7 +239,7 @@ class DLPackReader(InterfaceReader):
     _DEVICES = (2, 13)  # CUDA, and managed memory of CUDA
     _CODES = {(2, 16): "float16", (4, 16): "bfloat16", (2, 32): "float32", (10, 8): "float8_e4m3fn",
               (12, 8): "float8_e5m2", (0, 8): "int8", (0, 32): "int32"}
-    _UNWRITABLE = {0: "", 1: "read-only", 2: "a copy that its producer has made", 3: "a read-only copy"}  # by flags
+    _READ_ONLY, _COPIED = 1, 2  # flags
     _LEGACY_STREAM = 1
 
     def read(self, array: Any, name: str, stream: int | None) -> tuple[Any, int]:
@@ -269,12 +269,15 @@ class DLPackReader(InterfaceReader):
         number = (tensor.code, tensor.bits)
         layout = ("dlpack", shape, strides,
                   self._CODES.get(number, f"(code {number[0]}, {number[1]} bits)") if tensor.lanes == 1 else "vector",
-                  int(device), flags & 3)
+                  int(device), flags & (self._READ_ONLY | self._COPIED))
         return layout, (tensor.data or 0) + tensor.byte_offset
 
     def view(self, layout: Any, name: str) -> View:
         _, shape, strides, type_name, device, flags = layout
-        return View(self, name, shape, strides, type_name, device, 0, self._UNWRITABLE[flags])
+        if flags & self._COPIED:  # it goes with the capsule
+            raise InvalidArgument(f"{name} of shape {shape} is a copy that its producer has made for this call, and would be "
+                                  "freed before the kernel runs; copy it yourself, and keep the copy")
+        return View(self, name, shape, strides, type_name, device, 0, "read-only" if flags & self._READ_ONLY else "")
 
 
 _interface_reader = InterfaceReader()
