@@ -265,6 +265,14 @@ def test_dlpack_refuses_what_is_not_on_the_device(dlpack, monkeypatch):
         hotgemm.matmul(a, b, out)
 
 
+def test_dlpack_of_numbers(dlpack):
+    a, b, out = arrays()
+    hotgemm.matmul(a, b, out, alpha=np.array(4.0))  # on the host
+    np.testing.assert_array_equal(out.values, 4 * (a.values @ b.values))
+    hotgemm.matmul(a, b, out, alpha=array(2.0, "float32", kind=dlpack), beta=array([3.0], "float32", kind=dlpack))
+    np.testing.assert_array_equal(out.values, 14 * (a.values @ b.values))
+
+
 def test_results_are_not_allocated_for_dlpack(dlpack):
     with pytest.raises(hotgemm.InvalidArgument, match="pass out="):
         hotgemm.matmul(integers((M, K), kind=dlpack), integers((K, N), kind=dlpack))

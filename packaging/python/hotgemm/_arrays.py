@@ -236,7 +236,7 @@ _is_capsule.restype, _is_capsule.argtypes = ctypes.c_int, [ctypes.py_object, cty
 class DLPackReader(InterfaceReader):
     """Objects with __dlpack__. The producer makes the array ready on `stream`, or on the legacy default stream."""
 
-    _DEVICES = (2, 13)  # CUDA, and managed memory of CUDA
+    DEVICES = (2, 13)  # CUDA, and managed memory of CUDA
     _CODES = {(2, 16): "float16", (4, 16): "bfloat16", (2, 32): "float32", (10, 8): "float8_e4m3fn",
               (12, 8): "float8_e5m2", (0, 8): "int8", (0, 32): "int32"}
     _READ_ONLY, _COPIED = 1, 2  # flags
@@ -244,7 +244,7 @@ class DLPackReader(InterfaceReader):
 
     def read(self, array: Any, name: str, stream: int | None) -> tuple[Any, int]:
         kind, device = array.__dlpack_device__()
-        if int(kind) not in self._DEVICES:
+        if int(kind) not in self.DEVICES:
             raise InvalidArgument(f"{name} of shape {getattr(array, 'shape', '?')} lies on a device of DLPack's type "
                                   f"{int(kind)}, which is none of CUDA")
         stream = stream or self._LEGACY_STREAM

@@ -173,8 +173,12 @@ def _read_others(alpha: Any, beta: Any, stream: int | None, **arrays: Any) -> tu
 
 
 def _is_on_device(number: Any) -> bool:
-    return not isinstance(number, (int, float)) and (hasattr(number, "__cuda_array_interface__")
-                                                     or hasattr(number, "data_ptr"))
+    if isinstance(number, (int, float)):
+        return False
+    if hasattr(number, "__cuda_array_interface__") or hasattr(number, "data_ptr"):
+        return True
+    device = getattr(number, "__dlpack_device__", None)  # arrays of NumPy have it, too
+    return device is not None and int(device()[0]) in _arrays.DLPackReader.DEVICES
 
 
 def _flags(only: str | None, prepare_later: bool) -> int:
