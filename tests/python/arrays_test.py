@@ -68,6 +68,14 @@ def test_tensors(torch, type_name):
     assert np.array_equal(again.array.values, made.array.values.T)
 
 
+def test_types_of_results_that_there_are_not(torch, cupy):
+    a, b, _ = arrays()
+    for dtype in ("float64", "f16", "empty", torch.float32, np.float32, np.dtype("float32")):
+        for kind in (frameworks.Tensor, frameworks.ndarray):
+            with pytest.raises(hotgemm.InvalidArgument, match="^dtype is .*; expected float16, bfloat16, .*, or None"):
+                hotgemm.matmul(kind(a), kind(b), dtype=dtype)
+
+
 def test_tensors_of_batches_are_allocated(torch):
     a, b = frameworks.Tensor(integers((3, M, K))), frameworks.Tensor(integers((K, N), seed=1))
     assert is_right(a.array, b.array, hotgemm.matmul(a, b).array)

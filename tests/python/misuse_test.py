@@ -1,6 +1,7 @@
 """Mistakes of a program: each is an error that names it, and loses nothing."""
 
 import copy
+import fractions
 import os
 import pickle
 import signal
@@ -62,6 +63,16 @@ def test_a_type_that_contradicts_out_is_refused(context):
             hotgemm.matmul(a, b, out, dtype=dtype, context=context)
 
 
+def test_batches_that_run_backwards_are_named(context):
+    a, b, out = integers((3, 64, 32)), integers((3, 32, 64)), empty((3, 64, 64))
+    for result in (out, out.T):  # the latter is computed as the transposed product
+        for name in ("a", "b", "out"):
+            operands = {"a": a, "b": b, "out": result}
+            operands[name] = operands[name][::-1]
+            with pytest.raises(hotgemm.InvalidArgument, match=rf"^{name} of shape \(3, .* and strides \(-"):
+                hotgemm.matmul(**operands, context=context)
+
+
 # ---- numbers and words ----
 
 
@@ -77,6 +88,14 @@ def test_numbers_that_do_not_fit_are_named(context):
             call()
     with pytest.raises(hotgemm.InvalidArgument, match="^sm_limit is "):
         hotgemm.problem(a, b, out, sm_limit=np.int64(2**32 + 5))
+    for huge in (10**400, fractions.Fraction(10**400)):
+        with pytest.raises(hotgemm.InvalidArgument, match="^alpha is .* out of range"):
+            hotgemm.problem(a, b, out, alpha=huge)
+    for name, value in (("sm_limit", None), ("sm_limit", 1.0), ("alpha", np.ones(2)), ("beta", "2")):
+        with pytest.raises(TypeError, match=f"^{name} is "):
+            hotgemm.problem(a, b, out, **{name: value})
+    with pytest.raises(TypeError, match="^jobs is 'all'"):
+        hotgemm.prewarm(SMALL, "sm_90a", jobs="all", context=context)
     hotgemm.matmul(a, b, out, stream=np.int64(0), context=context)
     assert is_right(a, b, out)
     assert hotgemm.wait_tuned(-0.001, context)

@@ -54,8 +54,14 @@ class Sized(Structure):
     INIT: dict[str, Any] = {}
 
     def __init__(self, **fields: Any) -> None:
-        super().__init__(size=ctypes.sizeof(self), **{**self.INIT, **fields})
+        super().__init__(size=ctypes.sizeof(self), **self.INIT)
         for name, value in fields.items():
+            try:
+                setattr(self, name, value)
+            except OverflowError:
+                raise _errors.InvalidArgument(f"{name} is {value}, which is out of range") from None
+            except TypeError as error:
+                raise TypeError(f"{name} is {value!r}: {error}") from None
             stored = getattr(self, name)  # ctypes keeps the lower bits of an integer, and makes infinity of a large float
             if isinstance(stored, int):
                 is_cut = hasattr(value, "__index__") and stored != operator.index(value)

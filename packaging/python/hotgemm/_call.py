@@ -159,10 +159,13 @@ def _read_others(alpha: Any, beta: Any, stream: int | None, **arrays: Any) -> tu
     for name, number in numbers.items():
         if _is_on_device(number):
             arrays[name], numbers[name] = number, float(name == "alpha")
-        elif hasattr(number, "__float__"):
-            numbers[name] = float(number)
         else:
-            raise TypeError(f"{name} is {number!r}; expected a number, or an array of one float32 on the device")
+            try:
+                numbers[name] = number.__float__()
+            except OverflowError:
+                raise InvalidArgument(f"{name} is {number}, which is out of range") from None
+            except (AttributeError, TypeError):
+                raise TypeError(f"{name} is {number!r}; expected a number, or an array of one float32 on the device") from None
     others = []
     for name, array in arrays.items():
         if array is not None:

@@ -145,6 +145,8 @@ def _result(a: Any, b: Any, dtype: str | None, stream: int | None, group_offsets
     groups = {"group_offsets": group_offsets, "group_counts": group_counts}
     views = _call.views_of(stream, a=a, b=b, **{name: array for name, array in groups.items() if array is not None})
     shape = _product.result_shape(views)
+    if dtype is not None and not (isinstance(dtype, str) and dtype in _arrays.NAMES.values()):
+        raise InvalidArgument(f"dtype is {dtype!r}; expected {', '.join(_arrays.NAMES.values())}, or None")
     return views["a"].reader.empty(a, shape, dtype or _arrays.NAMES[_product.result_type(views["a"])], stream)
 
 

@@ -113,6 +113,9 @@ class Matrix:
         if ld is None:
             raise InvalidArgument(f"{view} and strides {view.strides}: expected rows {'or columns ' * can_be_transposed}"
                                   f"without gaps that do not overlap; copy it into a contiguous array")
+        if len(view.shape) == 3 and view.strides[0] < 0 and view.shape[0] > 1:
+            raise InvalidArgument(f"{view} and strides {view.strides}: expected matrices that follow each other; copy it into "
+                                  "a contiguous array")
         self.ld = ld
         self.stride = view.strides[0] if len(view.shape) == 3 and view.shape[0] > 1 else 0
 
