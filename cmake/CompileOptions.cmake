@@ -6,6 +6,9 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
+# Only hotgemm_join_sources knows which sources repeat no name of each other.
+set(CMAKE_UNITY_BUILD OFF)
+
 # libhotgemm.a is merged from objects that hold machine code.
 set(CMAKE_INTERPROCEDURAL_OPTIMIZATION OFF)
 if(CMAKE_CXX_FLAGS MATCHES "-flto")
