@@ -44,7 +44,7 @@ class HotgemmRecipe(ConanFile):
         self.requires("spdlog/[>=1.10 <2]", options={"header_only": True})
         self.requires("openssl/[>=3 <4]", transitive_libs=True)
         if self.options.command:
-            self.requires("cli11/[>=2.1 <3]")
+            self.requires("cli11/[>=2.1 <3]", visible=False)  # no library has it
 
     def generate(self):
         CMakeDeps(self).generate()

@@ -54,11 +54,19 @@ def conan_package(folder, shared):
         spec.loader.exec_module(module)
     recipe = module.HotgemmRecipe()
     recipe.source_folder, recipe.package_folder = str(ROOT), str(folder)
-    recipe.options = types.SimpleNamespace(shared=shared, command=False)
+    recipe.options = types.SimpleNamespace(shared=shared, command=True)
     recipe.cpp_info = types.SimpleNamespace(components=Components())
     recipe.package()
     recipe.package_info()
     return recipe.cpp_info.components
+
+
+def conan_requirements():
+    """The packages that Conan's recipe makes its consumers require, with the command too."""
+    source = ast.parse(text_of("conan"))
+    calls = [node for node in ast.walk(source) if isinstance(node, ast.Call) and ast.unparse(node.func) == "self.requires"]
+    return {ast.literal_eval(call.args[0]).partition("/")[0] for call in calls
+            if not any(word.arg == "visible" for word in call.keywords)}
 
 
 class RecipesTest(unittest.TestCase):
@@ -114,6 +122,12 @@ class RecipesTest(unittest.TestCase):
                                       'NO_DEFAULT_PATH)\nmessage("${found}")\n', encoding="utf-8")
                     found = subprocess.run(["cmake", "-P", script], stderr=subprocess.PIPE, text=True, check=True).stderr
                     self.assertEqual(pathlib.Path(found.strip()).name, file)
+
+    def test_conan_gives_each_requirement_to_a_library(self):
+        with tempfile.TemporaryDirectory() as name:
+            components = conan_package(pathlib.Path(name), False)
+        used = {each.partition("::")[0] for component in components.values() for each in component.requires if "::" in each}
+        self.assertEqual(conan_requirements(), used)  # or Conan ends in an error
 
     def test_programs_in_c_get_the_library_of_cxx(self):
         with tempfile.TemporaryDirectory() as name:
