@@ -3,6 +3,7 @@
 import gc
 import logging
 import pathlib
+import re
 import threading
 
 import numpy as np
@@ -33,6 +34,13 @@ def test_options_are_taken_by_name(tmp_path):
         assert hotgemm.stats(context)["launches"] == 1
     assert any((tmp_path / "a").rglob("*"))
     assert {"policy", "tuning.budget_s", "background.loads_kernels"} <= set(hotgemm.option_names())
+
+
+def test_options_are_described_where_help_says():
+    files = re.findall(r"[\w/]+\.(?:md|hpp)", hotgemm.Context.__doc__)
+    described = "".join((pathlib.Path(__file__).parents[2] / file).read_text(encoding="utf-8") for file in files)
+    missing = [name for name in hotgemm.option_names() if not re.search(rf"\b{name.rpartition('.')[2]}\b", described)]
+    assert files and not missing
 
 
 @pytest.mark.parametrize("options, word", [(dict(polcy="estimate"), "polcy"), (dict(policy="best"), "best"),

@@ -71,8 +71,8 @@ class Context:
     """Caches, records, compiler and plans. One is enough for a process: it serves all threads and GPUs.
 
     Options are keywords, and options within options are a dict: `Context(policy="cached_only", cache_directory=path,
-    tuning={"budget_s": 0.5})`. `option_names()` lists them; docs/guest.md says what each does. An option that is not given,
-    or is None, has the value of its environment variable, else its default.
+    tuning={"budget_s": 0.5})`. `option_names()` lists them; include/hotgemm/context.hpp and include/hotgemm/cache.hpp say what
+    each does. An option that is not given, or is None, has the value of its environment variable, else its default.
 
     `close`, or the end of a `with`, unloads the kernels and may wait for the GPU. Raises InvalidArgument for an unknown
     name or a bad value.
