@@ -129,7 +129,7 @@ struct Problem {
   /// the actual numbers from Operands::group_counts.
   GroupKind group_kind = GroupKind::none;  ///< which dimension is divided among groups
   std::int64_t groups = 0;                 ///< zero if and only if group_kind is none
-  Epilogue epilogue;                       ///< what is done to a sum before it is stored
+  Epilogue epilogue{};                     ///< what is done to a sum before it is stored
   bool prepacked_a = false;  ///< A is passed in the form that Context::pack gives it, and with its leading dimension
   bool prepacked_b = false;  ///< B, likewise
 

@@ -1,4 +1,5 @@
 #include <hotgemm/error.hpp>
+#include <hotgemm/problem.hpp>
 #include <hotgemm/types.hpp>
 #include <hotgemm/version.hpp>
 
@@ -10,6 +11,9 @@ int main() {
   std::printf("%s\n", again.c_str());
   if (again != text) return 1;
   if (hotgemm::version() != HOTGEMM_VERSION) return 4;
+  // As on the pages. GCC's -Wextra warns of members that are not named and have no value of their own.
+  const hotgemm::Problem problem{.m = 4096, .n = 4096, .k = 4096, .op_b = hotgemm::Op::t, .types = hotgemm::kBf16};
+  if (problem.epilogue.bias != hotgemm::Bias::none) return 5;
   try {
     hotgemm::parse_workload("4096x4096 nt");
   } catch (const hotgemm::Error& error) {
