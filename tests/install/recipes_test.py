@@ -108,6 +108,14 @@ class RecipesTest(unittest.TestCase):
         for path in re.findall(r"install\(\s*(?:DIRECTORY|FILES|PROGRAMS) ([\w./-]+)", rules):
             self.assertTrue(any((path + "/").startswith(pattern.rstrip("*")) for pattern in patterns), f"{path} is not exported")
 
+    def test_quickstart_looks_at_all_sources_of_the_wheel(self):
+        script = (ROOT / "tools/quickstart").read_text(encoding="utf-8")
+        looked_at = tuple(f"{path}/" for path in re.search(r"local sources=\((.*)\)", script).group(1).split())
+        commands = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+        for path in re.findall(r"\b((?:src|tools|cmake|packaging)/[\w/]*\w)(?=[/\s.)$])", commands):
+            if not path.startswith("tools/fit_model"):  # it is in no wheel
+                self.assertTrue(f"{path}/".startswith(looked_at), path)
+
     def test_conan_names_libraries_that_cmake_finds(self):
         for shared in (False, True):
             with self.subTest(shared=shared), tempfile.TemporaryDirectory() as name:
