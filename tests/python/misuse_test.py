@@ -73,6 +73,22 @@ def test_batches_that_run_backwards_are_named(context):
                 hotgemm.matmul(**operands, context=context)
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+def test_messages_show_arrays_as_they_were_passed(context, transposed):
+    def like(shape, in_columns):
+        return empty(shape[::-1]).T if in_columns else empty(shape)
+
+    arguments = {"a": integers((64, 32)), "b": integers((32, 48)), "out": like((64, 48), transposed), "context": context}
+    lines, strides = ("columns", r"\(48, 1\)") if transposed else ("rows", r"\(1, 64\)")
+    with pytest.raises(hotgemm.InvalidArgument, match=rf"^residual of shape \(64, 48\) and strides {strides}: expected {lines} "
+                                                      "without gaps .* as out has them; copy it into an array like out"):
+        hotgemm.matmul(**arguments, residual=like((64, 48), not transposed))
+    with pytest.raises(hotgemm.InvalidArgument, match=r"^c of shape \(64, 32\); expected \(64, 48\), the shape of out"):
+        hotgemm.matmul(**arguments, c=empty((64, 32)), beta=1.0)
+    with pytest.raises(hotgemm.InvalidArgument, match=r"^a of shape \(64, 32\) and strides \(64, 2\): expected rows or"):
+        hotgemm.matmul(**{**arguments, "a": integers((64, 64))[:, ::2]})
+
+
 # ---- numbers and words ----
 
 

@@ -35,7 +35,7 @@ class View:
     or None. `unwritable` says why nothing may be written there, or is empty. A view that `requires_gradient` is of PyTorch.
     """
 
-    __slots__ = ("reader", "name", "shape", "strides", "type", "device", "stream", "unwritable", "requires_gradient")
+    __slots__ = ("reader", "name", "shape", "strides", "type", "device", "stream", "unwritable", "requires_gradient", "_before")
 
     def __init__(self, reader: Any, name: str, shape: Any, strides: Any, type_name: str, device: int = -1,
                  stream: Callable[[], int] | int | None = None, unwritable: str = "",
@@ -47,14 +47,22 @@ class View:
             raise InvalidArgument(f"{name} has elements of type {type_name}, shape {self.shape}; hotgemm multiplies "
                                   f"{', '.join(_TYPES)}")
         self.type = _TYPES[type_name]
+        self._before: View | None = None
+
+    @property
+    def given(self) -> View:
+        """The view as the caller passed it, for messages: not transposed."""
+        return self._before or self
 
     def transposed(self) -> View:
-        return View(self.reader, self.name, (*self.shape[:-2], self.shape[-1], self.shape[-2]),
+        view = View(self.reader, self.name, (*self.shape[:-2], self.shape[-1], self.shape[-2]),
                     (*self.strides[:-2], self.strides[-1], self.strides[-2]), NAMES[self.type], self.device, self.stream,
                     self.unwritable, self.requires_gradient)
+        view._before = self.given
+        return view
 
     def __str__(self) -> str:
-        return f"{self.name} of shape {self.shape}"
+        return f"{self.name} of shape {self.given.shape}"
 
 
 def packed(shape: Any) -> tuple[int, ...]:

@@ -33,6 +33,7 @@ _WORDS = {"compute": {word[8:].lower(): number for word, number in _c.COMPUTE.it
           "order": {word[6:].lower(): number for word, number in _c.ORDER.items()},
           "activation": {word.lower(): number for word, number in _c.ACTIVATION.items()
                          if number and word != "CLAMP"}}  # whose limits are no option
+_BESIDE_OUT = ("c", "residual", "aux")  # which have out's shape
 _FIRST_DERIVATIVE = _c.ACTIVATION["DRELU"]  # they read aux
 
 
@@ -111,10 +112,12 @@ class Matrix:
             self.op = _c.OP["OP_T"]
             ld = _row_distance(view.strides[:-3:-1], cols, rows)
         if ld is None:
-            raise InvalidArgument(f"{view} and strides {view.strides}: expected rows {'or columns ' * can_be_transposed}"
-                                  f"without gaps that do not overlap; copy it into a contiguous array")
+            lines = "rows or columns" if can_be_transposed else "rows" if view.given is view else "columns"
+            expected = f"{view} and strides {view.given.strides}: expected {lines} without gaps that do not overlap"
+            raise InvalidArgument(f"{expected}, as out has them; copy it into an array like out" if view.name in _BESIDE_OUT
+                                  else f"{expected}; copy it into a contiguous array")
         if len(view.shape) == 3 and view.strides[0] < 0 and view.shape[0] > 1:
-            raise InvalidArgument(f"{view} and strides {view.strides}: expected matrices that follow each other; copy it into "
+            raise InvalidArgument(f"{view} and strides {view.given.strides}: expected matrices that follow each other; copy it into "
                                   "a contiguous array")
         self.ld = ld
         self.stride = view.strides[0] if len(view.shape) == 3 and view.shape[0] > 1 else 0
@@ -164,7 +167,7 @@ def build(views: Mapping[str, View], options: Options) -> tuple[_c.Problem, _c.O
     epilogue = _epilogue(views, options, shape, kind, groups)
     is_swapped = not groups and _is_column_major(out)
     if is_swapped:
-        views = {name: view.transposed() if name in ("out", "c", "residual", "aux") else view
+        views = {name: view.transposed() if name == "out" or name in _BESIDE_OUT else view
                  for name, view in views.items()}
         a, b, out = b.transposed(), a.transposed(), views["out"]
         epilogue = _transposed(epilogue)
@@ -179,12 +182,12 @@ def build(views: Mapping[str, View], options: Options) -> tuple[_c.Problem, _c.O
         mode=number_of("mode", options.mode), order=number_of("order", options.order), sm_limit=options.sm_limit,
         batch=shape[0] if len(shape) == 3 and not groups else 1, groups=groups, group_kind=_c.GROUPS[kind], **epilogue)
     if "c" in views:
-        stored["c"] = _beside_out(views["c"], shape)
+        stored["c"] = _beside_out(views["c"], out)
     elif options.beta != 0 or "beta" in views:
         stored["c"] = stored["d"]
     for name, field in (("residual", "_residual"), ("aux", "_auxiliary")):
         if name in views:
-            stored[field] = _beside_out(views[name], shape)
+            stored[field] = _beside_out(views[name], out)
     _join_rows(problem, stored)
     operands = _c.Operands(alpha=options.alpha, beta=options.beta)
     for name, matrix in stored.items():
@@ -207,11 +210,12 @@ def _join_rows(problem: _c.Problem, stored: dict[str, Matrix]) -> None:
             matrix.ld, matrix.stride = ld, 0
 
 
-def _beside_out(view: View, shape: tuple[int, ...]) -> Matrix:
-    """An operand that has the size of the result."""
+def _beside_out(view: View, out: View) -> Matrix:
+    """An operand that has the size of the result, and is stored in the same order."""
+    shape = out.shape
     one_for_all = view.name != "aux" and len(shape) == 3 and view.shape in (shape[1:], (1, *shape[1:]))
     if view.shape != shape and not one_for_all:
-        raise InvalidArgument(f"{view}; expected {shape}, the shape of out")
+        raise InvalidArgument(f"{view}; expected {out.given.shape}, the shape of out")
     return Matrix(view, shape, False)
 
 
