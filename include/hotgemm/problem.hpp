@@ -65,7 +65,8 @@ enum class SumOrder : unsigned char {
   /// none.
   deterministic,
   /// Also, a row of D has the same bits whatever m and the alignment are. Kernels that divide k are left out, which
-  /// costs time where m and n are small and k is large. Tuning changes no bits.
+  /// costs time where m and n are small and k is large. Tuning changes no bits. Error{not_supported} for a few problems
+  /// of f16 and bf16 on sm_90a, such as groups whose A or B has rows at no multiples of 16 bytes: docs/sums.md.
   batch_invariant,
 };
 

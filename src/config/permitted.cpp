@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 
 namespace hotgemm {
 
@@ -26,6 +27,14 @@ bool is_permitted(const KernelConfig& config, const LaunchConfig& launch, const 
                   const RuledGpu& gpu) {
   return keeps_order(problem.order, problem.types, config, launch, gpu.arch) &&
          keeps_sm_limit(config, launch, problem, gpu.sm_count);
+}
+
+Error no_kernel(const Workload& problem, std::string_view arch) {
+  const bool has_one_order = problem.order == SumOrder::batch_invariant;
+  return Error(ErrorCode::not_supported, "no kernel computes " + to_string(problem) + " on " + std::string(arch) +
+                                             (has_one_order ? " in the order of sums that batch_invariant has there: "
+                                                              "order=deterministic allows others"
+                                                            : ""));
 }
 
 }  // namespace hotgemm

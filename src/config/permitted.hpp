@@ -3,9 +3,11 @@
 #include "config/kernel_config.hpp"
 #include "config/launch_config.hpp"
 
+#include <hotgemm/error.hpp>
 #include <hotgemm/problem.hpp>
 
 #include <cstdint>
+#include <string_view>
 
 namespace hotgemm {
 
@@ -27,5 +29,8 @@ bool keeps_sm_limit(const KernelConfig& config, const LaunchConfig& launch, cons
 /// True if `launch` of `config` keeps the order of sums and the SM limit of `problem`. Plans, candidates and records
 /// all follow this rule.
 bool is_permitted(const KernelConfig& config, const LaunchConfig& launch, const Workload& problem, const RuledGpu& gpu);
+
+/// The error of a problem that no kernel computes on `arch`, or none in the order of sums that it demands.
+Error no_kernel(const Workload& problem, std::string_view arch);
 
 }  // namespace hotgemm

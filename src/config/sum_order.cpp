@@ -41,7 +41,8 @@ SumSequence sum_sequence(const KernelConfig& config, const LaunchConfig& launch)
 }
 
 SumSequence invariant_sequence(const Types& types, const ArchLimits& arch) {
-  // Kernels of these units compute every layout and alignment of the type without workspace.
+  // Kernels of these units compute every layout and alignment of the type without workspace, but for some with a wide
+  // D, a gate, groups or pointers on Hopper, which docs/sums.md lists: the order must not depend on the alignment.
   const bool is_half = types.a == types.b && (types.a == DType::f16 || types.a == DType::bf16);
   if (is_half && arch.has_wgmma) return {.unit = SumUnit::wgmma};
   if (is_half && types.a == types.d && arch.has_cp_async) return {.unit = SumUnit::mma};

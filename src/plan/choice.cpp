@@ -226,8 +226,12 @@ int sm_count_of(const GpuQuery& query, const DeviceInfo& nominal) {
   return query.environment.sm_count > 0 ? query.environment.sm_count : nominal.sm_count;
 }
 
-/// `choices` without those that break a rule of `problem`. Throws the reason if none is left.
+/// `choices` that break no rule of `problem`; none if all add in other orders. Throws if all break its SM limit.
 std::vector<Choice> permitted(std::vector<Choice> choices, const Workload& problem, const RuledGpu& gpu) {
+  std::erase_if(choices, [&](const Choice& c) {  // records of other orders
+    return !keeps_order(problem.order, problem.types, c.config, c.launch, gpu.arch);
+  });
+  if (choices.empty()) return choices;
   const auto breaks_rule = [&](const Choice& c) { return !is_permitted(c.config, c.launch, problem, gpu); };
   if (!std::ranges::all_of(choices, breaks_rule)) {
     std::erase_if(choices, breaks_rule);
@@ -235,9 +239,7 @@ std::vector<Choice> permitted(std::vector<Choice> choices, const Workload& probl
   }
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   for (const Choice& c : choices) {
-    const bool counts =
-        keeps_order(problem.order, problem.types, c.config, c.launch, gpu.arch) && !c.launch.programmatic;
-    if (counts) least = std::min(least, blocks_under_limit(c.config, c.launch, problem));
+    if (!c.launch.programmatic) least = std::min(least, blocks_under_limit(c.config, c.launch, problem));
   }
   throw Error(ErrorCode::not_supported, "no kernel for " + to_string(problem) + " stays within the limit of " +
                                             std::to_string(problem.sm_limit) + " SMs: a kernel has at least " +
@@ -381,9 +383,7 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
   std::erase_if(choices, [&](const Choice& c) {
     return problem.epilogue != Epilogue{} && !is_legal(c.config, traits_of(problem, c.launch), arch_limits(arch));
   });
-  if (choices.empty()) {
-    throw Error(ErrorCode::not_supported, "no kernel computes " + to_string(asked) + " on " + arch);
-  }
+  if (choices.empty()) throw no_kernel(asked, arch);
   std::erase_if(choices, [&](const Choice& c) {
     return !launch_shape(c.config, traits_of(problem, c.launch))
                 .fits(problem.m, problem.n, problem.k, problem.batch, problem.groups);
@@ -394,6 +394,7 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
                                               ", or there are more tiles than a grid has blocks");
   }
   choices = permitted(std::move(choices), problem, {arch_limits(arch), sm_count});
+  if (choices.empty()) throw no_kernel(asked, arch);
   if (problem.epilogue != by.product.epilogue) rank_fused(choices, by, device);
   for (Choice& choice : choices) {  // the class itself has no record
     if (is_by_bare && choice.origin == Origin::tuned) choice.origin = Origin::nearest;

@@ -60,9 +60,9 @@ std::vector<Candidate> rows_of(const std::vector<KernelConfig>& ranked, const Wo
                                const DeviceInfo& device) {
   if (ranked.empty()) {
     const bool is_limited = leaves_out_sms(problem.sm_limit, device.sm_count);
-    throw Error(ErrorCode::not_supported,
-                "no kernel computes " + to_string(problem) + " on " + device.arch +
-                    (is_limited ? " within the limit of " + std::to_string(problem.sm_limit) + " SMs" : ""));
+    if (!is_limited) throw no_kernel(problem, device.arch);
+    throw Error(ErrorCode::not_supported, "no kernel computes " + to_string(problem) + " on " + device.arch +
+                                              " within the limit of " + std::to_string(problem.sm_limit) + " SMs");
   }
   std::vector<Candidate> rows;
   for (const KernelConfig& config : ranked) {

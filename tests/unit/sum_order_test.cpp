@@ -201,6 +201,40 @@ TEST(SumOrder, RecordsOfAnyOrderAnswerIfTheirPickIsOfTheRightOne) {
   EXPECT_EQ(origin(WgmmaConfig{}, "4096 3584 4096 nt f16 order=batch_invariant align=16"), Origin::nearest);
 }
 
+/// docs/sums.md lists them: of f16 and bf16 on Hopper only `wgmma` adds in the order of all alignments.
+TEST(SumOrder, AProblemWithoutABatchInvariantKernelIsRefusedWithTheReason) {
+  Database records{DatabaseOptions{}};  // of other orders: they must not hide the reason
+  for (const char* text : {"4096 4096 4096 nt f16 groups=4 align=2,16,16", "4096 4100 4096 nn bf16 align=8"}) {
+    TuningRecord record = sample_record(text);
+    record.config = MmaConfig{};
+    records.add(record);
+  }
+  const Database none{DatabaseOptions{}};
+  for (const char* text :
+       {"4096 4096 4096 nt f16 groups=4 align=2,16,16", "96 64 128 nt bf16 groups=4,masked align=16,8,16",
+        "96 64 128 tn f16 groups=4,k align=16,2,16", "96 64 128 nt f16*f16>f32 batch=3,pointers align=2,2,4",
+        "96 64 128 nt f16 batch=3,pointers epilogue=silu+gated align=2",
+        "96 64 128 nn f16 batch=3,pointers epilogue=silu+gated align=16",
+        "4096 4100 4096 nn bf16 epilogue=silu+gated align=8"}) {
+    Workload problem = parse_workload(text);
+    problem.order = SumOrder::batch_invariant;
+    for (const Database* database : std::initializer_list<const Database*>{&none, &records}) {
+      GpuQuery query;
+      query.environment.arch = "sm_90a";
+      std::string message;
+      try {
+        choose(problem, "sm_90a", *database, query);
+      } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::not_supported);
+        message = error.what();
+      }
+      EXPECT_THAT(message, testing::HasSubstr("on sm_90a in the order of sums")) << text;
+      EXPECT_NO_THROW(choose(problem, "sm_80", *database, query)) << text;
+    }
+    EXPECT_THROW(pick_candidates(problem, nominal_device("sm_90a"), 8), Error) << text;
+  }
+}
+
 TEST(SumOrder, WithoutWorkspaceTheOrderStays) {
   const Choice split{.config = WgmmaConfig{.split_k = true}, .launch = {.splits = 4}};
   const Choice copies{.config = WgmmaConfig{}, .launch = {.repack_a = Repack::aligned}};
