@@ -153,6 +153,21 @@ TEST_F(GroupTest, AWrongOperandOfOtherKindsIsNamed) {
   expect_refused(along_k, {"batch_stride_bias is negative"}, [](Operands& o) { o.batch_stride_bias = -1; });
 }
 
+TEST_F(GroupTest, ASingleGroupNeedsNoDistances) {
+  for (const char* text :
+       {"32 32 32 nt f16 groups=1,masked epilogue=residual", "32 32 96 tn f16 groups=1,k epilogue=residual"}) {
+    SCOPED_TRACE(text);
+    const Problem problem = parse_problem(text);
+    const GroupRun run(driver_, {.problem = problem, .numbers = drawn_numbers(problem, 1)}, stream());
+    Operands operands = run.operands();
+    operands.residual = operands.d;
+    operands.ld_residual = operands.ldd;
+    operands.batch_stride_d = 32 * operands.ldd;
+    operands.batch_stride_residual = 0;
+    EXPECT_NO_THROW(context(Policy::estimate).gemm(stream(), problem, operands));
+  }
+}
+
 TEST_F(GroupTest, GroupsAreTunedWithDataOfTheirOwn) {
   for (const char* text : {"96 64 64 nt f16 groups=6", "3 64 64 nt f16 groups=8",  // with fewer rows than groups
                            "24 64 64 nt f16 groups=6,masked", "64 64 96 tn f16 groups=6,k"}) {
