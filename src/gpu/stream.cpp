@@ -33,8 +33,11 @@ bool is_capturing(const Driver& driver, CUstream stream) {
 
 void require_enqueueable(const Driver& driver, CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  driver.check(driver.cuStreamIsCapturing(stream, &status),
-               "launch beside a capture, on a stream that synchronises with the captured one (use a non-blocking one)");
+  const CUresult result = driver.cuStreamIsCapturing(stream, &status);
+  const bool is_beside_capture = result == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+  driver.check(result, is_beside_capture ? "launch beside a capture, on a stream that synchronises with the captured "
+                                           "one (use a non-blocking one)"
+                                         : "ask whether the stream is being captured");
 }
 
 RelaxedCaptureMode::RelaxedCaptureMode(const Driver& driver) : driver_(driver) {

@@ -73,6 +73,16 @@ TEST_F(CurrentContextTest, APlanIsMadeBesideTheCaptureOfAStreamThatSynchronises)
   EXPECT_EQ(context().plan(c.described()).origin(), Origin::tuned);
 }
 
+TEST_F(CurrentContextTest, AnotherErrorOfTheStreamIsNotTakenForACapture) {
+  const GemmCase c = small_case();
+  CaseRun run(driver_, c, stream());
+  context(Policy::estimate);
+  standin().fail("cuStreamIsCapturing", 1, CUDA_ERROR_INVALID_HANDLE);
+  const Thrown thrown = thrown_by([&] { context().gemm(stream(), c.problem, run.operands()); });
+  EXPECT_THAT(thrown.message, testing::HasSubstr("CUDA_ERROR_INVALID_HANDLE"));
+  EXPECT_THAT(thrown.message, testing::Not(testing::HasSubstr("beside a capture")));
+}
+
 TEST_F(CurrentContextTest, APlanIsDroppedAfterItsCudaContextWasReset) {
   std::optional<Plan> dropped_first = context(Policy::estimate).plan(small_case().described());
   std::optional<Plan> dropped_last = *dropped_first;
