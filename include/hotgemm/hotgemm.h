@@ -170,8 +170,8 @@ typedef struct hotgemm_problem {
 
 /*
  * The addresses and strides of one call's operands, on the device but for alpha and beta. Leading dimensions and
- * distances are in elements. C may be null when beta is zero. D may be C itself with ldc == ldd.
- * <hotgemm/operands.hpp> says more of each field; the struct has the same layout.
+ * distances are in elements. C may be null when beta is zero. D may be C itself with ldc == ldd; otherwise it
+ * overlaps with none of A, B and C. <hotgemm/operands.hpp> says more of each field; the struct has the same layout.
  */
 typedef struct hotgemm_operands {
   size_t size;                /* of this struct, as the caller knows it */
