@@ -106,11 +106,15 @@ if sys.argv[1] == "info":
     sys.exit()
 assert sys.argv[1] == "bench" or "--retune" in sys.argv
 files = sys.argv[sys.argv.index("--shapes") + 1].split(",")
-problems = [line.strip() for file in files for line in open(file) if not line.startswith("#")]
+lists = [[line.strip() for line in open(file) if not line.startswith("#")] for file in files]
+assert all(lists), "a shape file contains no problem"
+problems = sum(lists, [])
 is_tuned = os.environ["HOTGEMM_CACHE_DIR"].endswith("-tuned")
 rows = [{"problem": problem, "mode": mode, "ratio": ratio if is_tuned else 0.9 * ratio}
         for problem in problems for mode, ratio in (("eager", 5), ("graph", 1.1))]
 rows[0]["failure"] = rows[1]["failure"] = "it does not run"
+if "WITHOUT_RIVAL" in os.environ:
+    rows[2]["ratio"] = rows[3]["ratio"] = None
 print(json.dumps({"results": rows}))
 """
 
@@ -127,6 +131,15 @@ print(json.dumps({"results": rows}))
         said = self.judge().stdout
         self.assertIn("# drawn: 14 problems, geometric means 0.900, 0.990, 1.100; lowest share 0.900\n", said)
         self.assertIn("# recorded: 6 problems, geometric means 0.900, 0.990, 1.100; lowest share 0.900\n", said)
+
+    def test_a_problem_that_cublas_lacks_is_left_out(self):
+        self.assertIn("# drawn: 13 problems, geometric means 0.900, ", self.judge(WITHOUT_RIVAL="1").stdout)
+
+    def test_a_shard_that_has_no_problem_of_a_file_leaves_the_file_out(self):
+        said = self.judge("--count", "2", "--shard", "0/3")  # of ten problems, two in each file
+        self.assertIn("# drawn: 3 problems", said.stdout, said.stderr)
+        said = self.judge("--count", "1", "--recorded", "0", "--shard", "6/7")
+        self.assertEqual((said.returncode, len(said.stdout.splitlines())), (0, 1), said.stderr)
 
     def test_shards_are_joined_to_the_whole_list(self):
         shards = [self.judge("--shard", f"{shard}/3").stdout for shard in range(3)]
