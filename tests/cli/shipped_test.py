@@ -96,6 +96,23 @@ class RefreshTest(cli_test.CliTest):
         self.assertEqual(self.file.read_text(), before)
 
 
+class ShipTest(unittest.TestCase):
+    """tools/ship-records, with a command that only says where it would keep records."""
+
+    COMMAND = """#!/bin/sh
+[ "$1" != tune ] || stat -c %a "$HOTGEMM_CACHE_DIR/v1" "$HOTGEMM_CACHE_DIR/v1/db" >"$(dirname "$0")/modes"
+"""
+
+    def test_no_other_user_may_write_to_its_records(self):
+        with tempfile.TemporaryDirectory() as directory:
+            command = pathlib.Path(directory) / "hotgemm"
+            command.write_text(self.COMMAND)
+            command.chmod(0o755)
+            words = [ROOT / "tools/ship-records", "--hotgemm", command, "--into", pathlib.Path(directory) / "new.jsonl"]
+            subprocess.run(words, check=True, umask=0o002)
+            self.assertEqual((pathlib.Path(directory) / "modes").read_text(), "755\n755\n")
+
+
 class JudgeTest(unittest.TestCase):
     """tools/judge-records, with a command that only says what hotgemm would say."""
 
