@@ -176,6 +176,13 @@ class PlotTest(unittest.TestCase):
         self.assertIn("of cuBLAS's TFLOP/s", words)
         self.assertEqual(words.count("cuBLAS"), 1)
 
+    def test_problems_of_one_size_have_lines_of_their_own(self):
+        results = [bench_result(f"{size} 64 128 nn f16{keys} align=16", rate, 100)
+                   for size in (512, 1024) for keys, rate in (("", 90), (" batch=8", 80), (" epilogue=bias", 70))]
+        self.plot(self.text(json.dumps({"results": results}), "bench.json"))
+        for name in ("hotgemm, tuned", "hotgemm, tuned, batch=8", "hotgemm, tuned, epilogue=bias"):
+            self.assertIn(f"{name}</text>", (self.path / "plot.svg").read_text(encoding="utf-8"))
+
     def test_results_of_bench(self):
         results = [bench_result("512 64 128 nn f16 align=16", 90, 100),
                    bench_result("1024 64 128 nn f16 align=16", 110, 100),
