@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdio>
 #include <limits>
+#include <numbers>
 
 namespace hotgemm {
 namespace {
@@ -78,13 +79,14 @@ Interval median_interval(std::span<const double> samples) {
   // The number of samples below the median is binomial with p = 1/2. The median lies outside [sorted[i], sorted[count -
   // 1 - i]] if at most i samples are below it, or at most i samples are above it. So take the largest i for which the
   // sum of both tails is at most 1 - kConfidence.
-  double probability = std::exp2(-static_cast<double>(count));  // that exactly i samples are below
-  double tail = probability;                                    // that at most i samples are below
+  // The logarithm, because 2^-count is no double for more than a thousand samples.
+  double log_probability = -static_cast<double>(count) * std::numbers::ln2;  // that exactly i samples are below
+  double tail = std::exp(log_probability);                                   // that at most i samples are below
   Interval interval{-kInfinity, kInfinity};
   for (std::size_t i = 0; 2 * i < count && 2 * tail <= 1 - kConfidence; ++i) {
     interval = {sorted[i], sorted[count - 1 - i]};
-    probability *= static_cast<double>(count - i) / static_cast<double>(i + 1);
-    tail += probability;
+    log_probability += std::log(static_cast<double>(count - i) / static_cast<double>(i + 1));
+    tail += std::exp(log_probability);
   }
   return interval;
 }

@@ -72,6 +72,8 @@ TEST(Statistics, MedianIntervalRanks) {
   EXPECT_EQ(median_interval(one_to(12)), (Interval{3, 10}));
   EXPECT_EQ(median_interval(one_to(25)), (Interval{8, 18}));
   EXPECT_EQ(median_interval(one_to(100)), (Interval{40, 61}));
+  EXPECT_EQ(median_interval(one_to(1075)), (Interval{505, 571})) << "2^-1075 is zero as a double";
+  EXPECT_EQ(median_interval(one_to(10000)), (Interval{4902, 5099}));
 }
 
 TEST(Statistics, MedianIntervalNeedsSixSamples) {
