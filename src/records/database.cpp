@@ -50,14 +50,6 @@ bool has_these_kernels(const TuningRecord& record, const GpuQuery& query) {
   return !has_other_templates(record, query) && !is_picked_in_chain(record);
 }
 
-/// True if the times of the two records may be compared.
-bool same_conditions(const TuningRecord& a, const TuningRecord& b) {
-  return a.environment == b.environment && a.template_digest == b.template_digest && a.problem == b.problem &&
-         a.measure == b.measure && is_picked_in_chain(a) == is_picked_in_chain(b) &&
-         a.is_provisional == b.is_provisional && a.power_limit_w == b.power_limit_w && a.objective == b.objective &&
-         a.cublas.version == b.cublas.version;
-}
-
 }  // namespace
 
 Freshness freshness(const TuningRecord& record, const GpuQuery& query) {
@@ -66,6 +58,13 @@ Freshness freshness(const TuningRecord& record, const GpuQuery& query) {
 
 bool is_picked_in_chain(const TuningRecord& record) {
   return record.launch.programmatic && record.measure == Measure::rounds;
+}
+
+bool same_conditions(const TuningRecord& a, const TuningRecord& b) {
+  return a.environment == b.environment && a.template_digest == b.template_digest && a.problem == b.problem &&
+         a.measure == b.measure && is_picked_in_chain(a) == is_picked_in_chain(b) &&
+         a.is_provisional == b.is_provisional && a.power_limit_w == b.power_limit_w && a.objective == b.objective &&
+         a.cublas.version == b.cublas.version;
 }
 
 std::string why_stale(const TuningRecord& record, const GpuQuery& query) {

@@ -54,6 +54,8 @@ Freshness freshness(const TuningRecord& record, const GpuQuery& query);
 /// True if a programmatic launch was picked in chains of itself, where it looks too fast: before such launches were
 /// timed behind a foreign kernel.
 bool is_picked_in_chain(const TuningRecord& record);
+/// True if the costs of the two records may be compared.
+bool same_conditions(const TuningRecord& a, const TuningRecord& b);
 /// The changes that make the record stale, for people: "driver, power limit 700 W, now 600 W". Empty for a current
 /// record.
 std::string why_stale(const TuningRecord& record, const GpuQuery& query);

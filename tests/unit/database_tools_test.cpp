@@ -263,5 +263,22 @@ TEST(Diff, ListsWhatIsMissingAndWhereThePicksDiffer) {
   EXPECT_THROW(diff(a, directory.path() / "missing"), Error);
 }
 
+TEST(Diff, ComparesThePicksOfADatabase) {
+  const TemporaryDirectory directory, elsewhere;
+  const std::filesystem::path merged = elsewhere.path() / "merged.jsonl";
+  TuningRecord slower = sample_record();
+  slower.launch = {8, true};
+  slower.timing.median_us *= 2;
+  write_file(directory.segments() / "a.jsonl", lines_of({{sample_record(), 1}, {slower, 2}}));
+  const std::optional<Found> pick = Database{user_layer(directory)}.find(slower.problem, {});
+  ASSERT_EQ(pick->record.launch, sample_record().launch) << "of equal conditions, the faster one";
+  merge({directory.path()}, merged);
+  EXPECT_TRUE(diff(directory.path(), merged).differences.empty());
+  // Another driver's times say nothing beside these, and the latest decides.
+  slower.environment.driver = "999";
+  write_file(directory.segments() / "a.jsonl", lines_of({{sample_record(), 1}, {slower, 2}}));
+  EXPECT_EQ(diff(directory.path(), merged).differences.size(), 1u);
+}
+
 }  // namespace
 }  // namespace hotgemm
