@@ -111,6 +111,11 @@ struct IsolatedMeasurer::Impl {
 
   // ---- questions ----
 
+  /// The time for which the worker may wait at most until nobody else measures on the GPU, if the session limits it.
+  double lock_wait_s() const {
+    if (session->options.deadline == Clock::time_point::max()) return 0;  // it waits for less than kStartPatienceS
+    return std::max(std::chrono::duration<double>(session->options.deadline - Clock::now()).count(), 0.0);
+  }
   double deadline_for(double expected_s) const { return options.hang_timeout_s + kExpectedFactor * expected_s; }
   Patience check_patience() const;
   Patience race_patience(std::size_t contenders, const RaceOptions& race, bool with_baseline) const;
@@ -186,8 +191,9 @@ void IsolatedMeasurer::Impl::begin() {
   baseline_mode.reset();  // the worker prepares the baseline again for each problem
   for (int ends = 0;;) {
     if (!worker) start();
+    const double patience_s = kStartPatienceS + lock_wait_s();
     const auto end =
-        worker->ask(request, {kStartPatienceS, kStartPatienceS}, [&](const Reply& reply) { baseline = reply.text(); });
+        worker->ask(request, {patience_s, patience_s}, [&](const Reply& reply) { baseline = reply.text(); });
     has_begun = !end;
     if (!end) return;
     lose(*end);

@@ -3,6 +3,7 @@
 #include <hotgemm/version.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 
 namespace hotgemm {
@@ -29,6 +30,13 @@ std::vector<Trial> read_trials(FieldReader& fields, const Cubins& cubins) {
   }
   return trials;
 }
+
+using Time = std::chrono::steady_clock::time_point;
+
+/// The steady clock belongs to the machine: all its processes see the same clock.
+void add_time(FieldWriter& fields, Time time) { fields.add_number(time.time_since_epoch().count()); }
+
+Time read_time(FieldReader& fields) { return Time(Time::duration(fields.number<Time::rep>())); }
 
 Reply reply_of(ReplyKind kind, const FieldWriter& fields) {
   Reply reply;
@@ -70,6 +78,7 @@ Request encode_begin(const Workload& problem, const MeasureOptions& options) {
   FieldWriter fields;
   fields.add_text(to_string(problem)).add_number(options.scratch_bytes);
   fields.add_number(options.seed).add_number(options.with_baseline);
+  add_time(fields, options.deadline);
   return {RequestKind::begin, fields.bytes()};
 }
 
@@ -80,6 +89,7 @@ BeginRequest decode_begin(std::span<const std::byte> body) {
   request.options.scratch_bytes = fields.number<std::int64_t>();
   request.options.seed = fields.number<std::uint64_t>();
   request.options.with_baseline = fields.number<bool>();
+  request.options.deadline = read_time(fields);
   return request;
 }
 
@@ -127,8 +137,8 @@ Request encode_race(std::span<const Trial> trials, const RaceOptions& options, b
   fields.add_number(with_baseline).add_number(static_cast<int>(options.mode)).add_number(options.rounds);
   fields.add_number(options.round_us).add_number(options.warm_up_us);
   fields.add_number(options.max_launches).add_number(options.seed);
-  // The steady clock belongs to the machine: all its processes see the same clock.
-  fields.add_number(options.abandon_ratio).add_number(options.deadline.time_since_epoch().count());
+  fields.add_number(options.abandon_ratio);
+  add_time(fields, options.deadline);
   const BlockLengths blocks = options.blocks.value_or(BlockLengths{});
   fields.add_number(options.blocks.has_value());
   fields.add_number(blocks.load_s).add_number(blocks.settle_s).add_number(blocks.counted_s);
@@ -137,7 +147,6 @@ Request encode_race(std::span<const Trial> trials, const RaceOptions& options, b
 }
 
 RaceRequest decode_race(std::span<const std::byte> body, const Cubins& cubins) {
-  using Time = std::chrono::steady_clock::time_point;
   FieldReader fields(body);
   RaceRequest request;
   request.with_baseline = fields.number<bool>();
@@ -148,7 +157,7 @@ RaceRequest decode_race(std::span<const std::byte> body, const Cubins& cubins) {
   request.options.max_launches = fields.number<int>();
   request.options.seed = fields.number<std::uint64_t>();
   request.options.abandon_ratio = fields.number<double>();
-  request.options.deadline = Time(Time::duration(fields.number<Time::rep>()));
+  request.options.deadline = read_time(fields);
   const bool has_blocks = fields.number<bool>();
   BlockLengths blocks;
   blocks.load_s = fields.number<double>();

@@ -35,11 +35,14 @@ void expect_same(const std::vector<Trial>& trials) {
 TEST(MeasureRecordTest, RequestsArriveAsTheyWere) {
   const Workload problem({.m = 3, .n = 5, .k = 7, .op_b = Op::t},
                          {.align_a = 2, .align_b = 16, .align_d = 16, .beta_is_zero = false});
-  const BeginRequest begin = decode_begin(encode_begin(problem, {12345678901, 77, true}).body);
-  EXPECT_EQ(begin.problem, problem);
-  EXPECT_EQ(begin.options.scratch_bytes, 12345678901);
-  EXPECT_EQ(begin.options.seed, 77u);
-  EXPECT_TRUE(begin.options.with_baseline);
+  for (const auto deadline : {std::chrono::steady_clock::time_point::max(), std::chrono::steady_clock::now()}) {
+    const BeginRequest begin = decode_begin(encode_begin(problem, {12345678901, 77, true, deadline}).body);
+    EXPECT_EQ(begin.problem, problem);
+    EXPECT_EQ(begin.options.scratch_bytes, 12345678901);
+    EXPECT_EQ(begin.options.seed, 77u);
+    EXPECT_TRUE(begin.options.with_baseline);
+    EXPECT_EQ(begin.options.deadline, deadline);  // else the worker waits 20 s for a GPU that is busy
+  }
 
   EXPECT_EQ(decode_cubin(encode_cubin(kCubin).body), kCubin);
 
