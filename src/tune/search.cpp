@@ -152,7 +152,7 @@ class Search : SearchRaces {
 
   Clock::time_point after(double share) const {
     const std::chrono::duration<double> left = options_.deadline - start_;
-    const double seconds = std::min(options_.budget_s, left.count());
+    const double seconds = std::min({options_.budget_s, left.count(), 1e9});  // no clock overflows
     return start_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds * share));
   }
 

@@ -144,6 +144,14 @@ TEST_F(SearchTest, KeepsTheBestSoFarWhenTheBudgetEnds) {
   EXPECT_TRUE(engine().database.all()[0].record.is_provisional) << "a tuning run finishes it";
 }
 
+TEST_F(SearchTest, ABudgetOfCenturiesHasNoEnd) {
+  problem_.m = problem_.n = problem_.k = 256;  // too short for the power cap
+  gpu_.us = [](const Trial&) { return 100.0; };
+  options_.budget_s = 1e10;
+  search(candidates(20));
+  EXPECT_EQ(gpu_.entries_raced[1], 10u) << "time is left after the first race";
+}
+
 TEST_F(SearchTest, TheRecordNamesTheToolchainOfItsCubin) {
   std::vector<Candidate> rows = candidates(4);
   for (Candidate& row : rows) row.cubin = std::make_shared<const Cubin>(Cubin{.toolchain = "nvrtc-12.9-old"});
