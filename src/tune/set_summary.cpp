@@ -1,11 +1,12 @@
 #include "tune/set_summary.hpp"
 
+#include "base/statistics.hpp"
+
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
-#include <utility>
-#include <vector>
 
 namespace hotgemm {
 namespace {
@@ -75,6 +76,30 @@ SetSummary summary_of(std::string name, std::span<const Workload> problems, std:
   summary.mean = geometric_mean(ratios);
   summary.over_bare = geometric_mean(over_bare);
   return summary;
+}
+
+std::vector<std::pair<std::string, double>> means_by_mode(std::span<const BenchResult> results) {
+  std::map<std::string, std::vector<double>> by_mode;
+  std::vector<std::pair<Workload, double>> preferred;  // workloads: one problem may be there with several alignments
+  for (const BenchResult& r : results) {
+    if (!std::isfinite(r.ratio)) continue;  // cuBLAS has no such product
+    by_mode[std::string(to_string(r.mode))].push_back(r.ratio);
+    const auto same = [&](const auto& entry) { return entry.first == r.problem; };
+    if (r.mode == TimingMode::graph) std::erase_if(preferred, same);
+    if (std::ranges::none_of(preferred, same)) preferred.emplace_back(r.problem, r.ratio);
+  }
+  std::vector<std::pair<std::string, double>> means;
+  for (const auto& [mode, ratios] : by_mode) {
+    const std::string plural = ratios.size() == 1 ? "" : "s";
+    means.emplace_back(fmt::format("{}, {} problem{}", mode, ratios.size(), plural), geometric_mean(ratios));
+  }
+  if (by_mode.size() > 1) {
+    std::vector<double> ratios;
+    for (const auto& [problem, ratio] : preferred) ratios.push_back(ratio);
+    means.emplace_back(fmt::format("graph where measured, else eager, {} problems", ratios.size()),
+                       geometric_mean(ratios));
+  }
+  return means;
 }
 
 }  // namespace hotgemm

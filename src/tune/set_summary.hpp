@@ -7,6 +7,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace hotgemm {
 
@@ -40,5 +42,9 @@ bool is_low(const BenchResult& result);
 
 /// The summary of `problems`. If a problem was measured in two modes, the result of the graph counts.
 SetSummary summary_of(std::string name, std::span<const Workload> problems, std::span<const BenchResult> results);
+
+/// Geometric means of the ratios, each with what it is of: of each mode and, if there are two, of all problems, with
+/// the graph where it was measured. Problems without a ratio do not count.
+std::vector<std::pair<std::string, double>> means_by_mode(std::span<const BenchResult> results);
 
 }  // namespace hotgemm

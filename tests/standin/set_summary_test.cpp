@@ -75,6 +75,21 @@ TEST(SetSummaryTest, OfTwoModesTheGraphCounts) {
   }
 }
 
+TEST(SetSummaryTest, MeansCountAProblemOnceForEachAlignmentAndBeta) {
+  std::vector<BenchResult> results{result(1, 4), result(1, 2), result(1, 1)};
+  results[0].problem.hints.beta_is_zero = false;
+  results[1].problem.hints.align_a = 2;
+  results[2].problem.hints.align_a = 2;
+  results[2].mode = TimingMode::graph;
+  using testing::Pair;
+  EXPECT_THAT(means_by_mode(results),
+              testing::ElementsAre(
+                  Pair("eager, 2 problems", testing::DoubleNear(std::sqrt(8), 1e-12)), Pair("graph, 1 problem", 1.0),
+                  Pair("graph where measured, else eager, 2 problems", testing::DoubleNear(2, 1e-12))));
+  results.pop_back();
+  EXPECT_EQ(means_by_mode(results).size(), 1u);
+}
+
 TEST(SetSummaryTest, AnIntervalCountsUnlessItIsWide) {
   EXPECT_FALSE(is_low(result(1, 0.968, 0.005))) << "it reaches 0.973";
   EXPECT_TRUE(is_low(result(1, 0.960, 0.005)));

@@ -11,7 +11,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <map>
 
 namespace hotgemm::command {
 namespace {
@@ -138,31 +137,10 @@ Table table_of(const BenchReport& report) {
   return table;
 }
 
-/// Geometric means of the ratios, by mode. If there are two modes, also over all problems, with graph preferred where
-/// it was measured.
+/// Nothing if not all problems were measured.
 std::vector<std::pair<std::string, double>> means(const BenchReport& report) {
   if (!report.has_baseline || !report.is_complete() || report.failures() > 0) return {};
-  std::map<std::string, std::vector<double>> by_mode;
-  std::vector<std::pair<Problem, double>> preferred;
-  for (const BenchResult& r : report.results) {
-    if (!std::isfinite(r.ratio)) continue;  // cuBLAS has no such product
-    by_mode[std::string(to_string(r.mode))].push_back(r.ratio);
-    const auto same = [&](const auto& entry) { return entry.first == r.problem; };
-    if (r.mode == TimingMode::graph) std::erase_if(preferred, same);
-    if (std::ranges::none_of(preferred, same)) preferred.emplace_back(r.problem, r.ratio);
-  }
-  std::vector<std::pair<std::string, double>> result;
-  for (const auto& [mode, ratios] : by_mode) {
-    const std::string plural = ratios.size() == 1 ? "" : "s";
-    result.emplace_back(fmt::format("{}, {} problem{}", mode, ratios.size(), plural), geometric_mean(ratios));
-  }
-  if (by_mode.size() > 1) {
-    std::vector<double> ratios;
-    for (const auto& [problem, ratio] : preferred) ratios.push_back(ratio);
-    result.emplace_back(fmt::format("graph where measured, else eager, {} problems", ratios.size()),
-                        geometric_mean(ratios));
-  }
-  return result;
+  return means_by_mode(report.results);
 }
 
 /// The geometric mean of the times over those of the bare products; NaN if not all problems were measured.
