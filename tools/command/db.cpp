@@ -293,8 +293,10 @@ void add_db_command(CLI::App& app, Session& session) {
       "compact the user's records: keep the best of each problem, GPU and objective that were measured under the same "
       "conditions",
       [&session, drop_stale] { return prune_user_layer(session, *drop_stale); }, {.progress = false});
-  prune_command.add_flag("--stale", *drop_stale,
-                         "also drop records measured with other templates, another driver or another compiler");
+  prune_command.add_flag(
+      "--stale", *drop_stale,
+      "also drop records measured with other templates, another driver or another compiler, or by blocks under another "
+      "power limit");
 
   const auto clear = std::make_shared<bool>(false);
   CLI::App& rejections_command =
