@@ -129,6 +129,15 @@ class ReportTest(TuneCase):
         self.assertEqual((again["origin"], again["was_recorded"], again["measured"]), ("recorded", True, 0))
         self.assertEqual(again["config"], result["config"])
 
+    def test_results_follow_the_list(self):
+        self.tune("--shape", "8x16x8")
+        shapes = ["8x8x8", "8x16x8", "7x8x8"]  # measured, recorded, and of the class of the first
+        output = self.tune("--shape", ",".join(shapes))
+        self.assertEqual(["x".join(result["problem"].split()[:3]) for result in output["results"]], shapes)
+        self.assertEqual([result["origin"] for result in output["results"]], ["tuned", "recorded", "recorded"])
+        table = self.run_command("tune", "--shape", ",".join(shapes[::-1]), *self.OPTIONS, "-q").stdout
+        self.assertEqual(["x".join(line.split()[:3]) for line in table.splitlines()[1:4]], shapes[::-1])
+
     def test_the_m_that_was_measured_is_named(self):
         done = self.run_command("tune", "--shape", "5x8x8", *self.OPTIONS, "--trace", "t.jsonl")
         self.assertIn("5 8 8 nn f16, as m = 8", done.stdout)

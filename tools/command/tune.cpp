@@ -23,6 +23,7 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -224,6 +225,13 @@ void pick_gpu(Session& session, const TuneCommand& command) {
   if (local > 0 && count > 0) session.device = local % count;
 }
 
+/// Recorded problems end before others are measured, and those of a class together: reports follow the list.
+void put_in_order_of_list(std::vector<ProblemResult>& results, const std::vector<Workload>& list) {
+  std::map<std::string, std::size_t> places;
+  for (const Workload& problem : list) places.emplace(to_string(problem), places.size());
+  std::ranges::stable_sort(results, {}, [&](const ProblemResult& r) { return places.at(to_string(r.problem)); });
+}
+
 int run_tune(Session& session, const TuneCommand& command) {
   pick_gpu(session, command);
   TuningRunOptions options = run_options(command, session);
@@ -246,6 +254,7 @@ int run_tune(Session& session, const TuneCommand& command) {
     }
     losses = log.losses();
   }
+  put_in_order_of_list(report.results, list.problems);
   add_to_json(report, session.output);
   session.output["not_stored"] = losses.records.records;
   if (losses.records.records > 0) session.output["store_failure"] = losses.records.reason;

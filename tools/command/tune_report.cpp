@@ -109,6 +109,8 @@ Json to_json(const ProblemResult& r) {
 }
 
 void add_to_json(const TuningReport& report, Json& output) {
+  output["results"] = Json::array();
+  for (const ProblemResult& result : report.results) output["results"].push_back(to_json(result));
   output["ended"] = word(report.end);
   output["left"] = report.left;
   output["trials"] = report.trials;

@@ -12,7 +12,7 @@ namespace hotgemm::command {
 Json to_json(const CublasComparison& cublas);
 /// A result in the form of --json.
 Json to_json(const ProblemResult& result);
-/// Adds the facts about the run, other than its results, to the output of --json.
+/// Puts the results, in their order here, and the facts about the run into the output of --json.
 void add_to_json(const TuningReport& report, Json& output);
 
 /// One line, without the problem: "mma_… r8m, 211.5 us, 649.8 TFLOP/s, 0.971 of cuBLAS, 20 measured, 3.1 s".
