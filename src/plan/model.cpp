@@ -363,8 +363,12 @@ double bound_us(const Workload& problem, const DeviceInfo& device) {
   const double rate = traits.element == DType::f32         ? rates.cuda_f32_flops * kFmaShare
                       : arch_limits(device.arch).has_wgmma ? rates.tensor_f16_flops * 2 / size_bytes(traits.element)
                                                            : mma_flops(traits, rates) * rates.mma_share;
-  const double bytes = matrix_bytes(p, columns_of_d(p), 1);
-  return kLaunchUs + std::max(bytes / (device.dram_gbps * 1e3), flops(p) / (rate * sms * device.clock_mhz));
+  return kLaunchUs + std::max(memory_us(p, device), flops(p) / (rate * sms * device.clock_mhz));
+}
+
+double memory_us(const Workload& problem, const DeviceInfo& device) {
+  const Workload p = with_uniform_groups(problem);
+  return matrix_bytes(p, columns_of_d(p), 1) / (device.dram_gbps * 1e3);
 }
 
 std::vector<Prediction> predict(const std::vector<KernelConfig>& configs, const Workload& problem,

@@ -22,6 +22,9 @@ double predict_us(const KernelConfig& config, const Workload& problem, const Dev
 /// each matrix once and of what the GPU's units need for the products at their peak.
 double bound_us(const Workload& problem, const DeviceInfo& device);
 
+/// The microseconds that DRAM needs at its nominal rate to read A and B of `problem` and to write D, once each.
+double memory_us(const Workload& problem, const DeviceInfo& device);
+
 /// The number of blocks of `config` that an SM holds at once, by shared memory, threads and estimated registers.
 int resident_blocks(const KernelConfig& config, const GemmTraits& traits, const ArchLimits& arch);
 

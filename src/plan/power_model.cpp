@@ -32,6 +32,10 @@ constexpr double kMhzPerTflops = 2.12;        // of the kernel that needs the fe
 // Not fitted: an H200 that multiplies draws about a fifth of its power whatever it does.
 constexpr double kStaticShare = 0.2;  // of kBasePicojoules; grows with the time
 
+// Four products of 128 rows, whose matrices take 0.75 to 0.82 of the time at DRAM's nominal rate, have the same order
+// in rounds and alone, which the model has not (docs/notebook/search.md, 28).
+constexpr double kMemoryShare = 0.6;
+
 constexpr double kBusyShare = 0.35;       // of the nominal rate; kernels below this share do not reach the cap
 constexpr double kCandidateSpread = 1.3;  // slower kernels than the best by this factor are not worth a block
 constexpr std::size_t kPerTile = 2;
@@ -80,9 +84,10 @@ double capped_time(double relative_clocks, double picojoules) {
   return 1 / rate;
 }
 
-bool is_modelled(const Workload& problem, const DeviceInfo& device) {
+bool is_modelled(const Workload& problem, double us, const DeviceInfo& device) {
   const bool by_tensor_cores = multiplied_type(problem.types.a, problem.types.compute) != DType::f32;
-  return by_tensor_cores && arch_limits(device.arch).sm == 90;
+  const bool waits_for_memory = memory_us(problem, device) > kMemoryShare * us;
+  return by_tensor_cores && !waits_for_memory && arch_limits(device.arch).sm == 90;
 }
 
 double capped_factor(double relative_clocks, double picojoules) {

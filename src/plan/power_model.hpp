@@ -39,9 +39,9 @@ using PowerCost = double (*)(double relative_clocks, double picojoules);
 /// busy enough. Problems below kGraphBelowUs do not.
 bool may_reach_power_cap(const Workload& problem, double us, const DeviceInfo& device);
 
-/// True if capped_time orders kernels of `problem` on such a GPU: on tensor cores of sm_90. It was fitted to operands
-/// of 16 bits.
-bool is_modelled(const Workload& problem, const DeviceInfo& device);
+/// True if capped_time orders kernels of `problem` on such a GPU, the fastest of which takes `us`: on tensor cores of
+/// sm_90, unless kernels wait for DRAM, which a lower clock does not slow down. It was fitted to operands of 16 bits.
+bool is_modelled(const Workload& problem, double us, const DeviceInfo& device);
 
 /// The most clocks that a kernel may need, as a multiple of the fewest, to be picked by the model alone. A kernel that
 /// saves energy gains a clock that is higher by a tenth at most (docs/measuring.md).

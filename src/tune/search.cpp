@@ -113,7 +113,7 @@ class Search : SearchRaces {
   }
 
   /// Blocks decide if the power cap limits the leader's clock, and always for energy. Without blocks the power model
-  /// decides where it may, because rounds flatter kernels that draw much power; the pick is then provisional.
+  /// decides where it holds, because rounds flatter kernels that draw much power; the pick is then provisional.
   void choose_measure(const std::vector<RowLaunch>& entries) {
     if (entries.empty()) return;
     if (is_for_energy()) {
@@ -128,7 +128,7 @@ class Search : SearchRaces {
     const bool is_short_of_time = Clock::now() + std::chrono::duration<double>(kLeastBlocksS) > after(1.0);
     if (!options_.with_blocks || is_short_of_time || is_cancelled()) {
       is_provisional_ = true;
-      is_modelled_ = !is_cancelled() && is_modelled(problem_, measurer_.gpu().info);
+      is_modelled_ = !is_cancelled() && is_modelled(problem_, us, measurer_.gpu().info);
       return;
     }
     if (runs_at_the_cap(entries.front())) measure_ = Measure::sustained;

@@ -162,6 +162,21 @@ TEST_F(ModelledSearchTest, RoundsDecideWhereThereIsNoModel) {
   EXPECT_EQ(outcome.record->cause, ProvisionalCause::no_blocks);
 }
 
+TEST_F(ModelledSearchTest, RoundsDecideWhereKernelsWaitForMemory) {
+  problem_.m = 128;
+  problem_.n = 14336;
+  problem_.k = 8192;
+  rows_ = candidates(400);
+  std::ranges::stable_sort(rows_, std::greater(),
+                           [&](const Candidate& c) { return picojoules_per_flop(c.config, problem_); });
+  ASSERT_LT(capped(frugal(), 1.04), capped(greedy(), 1)) << "the model would pick the frugal kernel";
+  take(67, 67 * 1.04, 77);
+  const TuneOutcome outcome = search(rows_);
+  EXPECT_EQ(name(outcome.candidates.front()), name(greedy()));
+  EXPECT_NE(outcome.record->measure, Measure::modelled);
+  EXPECT_EQ(outcome.record->cause, ProvisionalCause::no_blocks);
+}
+
 TEST_F(ModelledSearchTest, NoRasterIsChosenByRounds) {
   take(200, 208, 229);
   const LaunchConfig fast{4, true};

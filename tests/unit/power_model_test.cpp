@@ -121,13 +121,27 @@ TEST(PowerModelTest, IsThereForTensorCoresOfHopper) {
   for (const Types& types : {kTf32, kS8, kE4m3}) {
     Problem other = f16;
     other.types = types;
-    EXPECT_TRUE(is_modelled(Workload(other), nominal_device("sm_90a")));
+    EXPECT_TRUE(is_modelled(Workload(other), 220, nominal_device("sm_90a")));
     const KernelConfig config = *parse_config("wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1");
     EXPECT_EQ(picojoules_per_flop(config, Workload(other)), picojoules_per_flop(config, Workload(f16)));
   }
-  EXPECT_TRUE(is_modelled(Workload(f16), nominal_device("sm_90a")));
-  EXPECT_FALSE(is_modelled(Workload(f16), nominal_device("sm_80")));
-  EXPECT_FALSE(is_modelled(Workload(f32), nominal_device("sm_90a")));
+  EXPECT_TRUE(is_modelled(Workload(f16), 220, nominal_device("sm_90a")));
+  EXPECT_FALSE(is_modelled(Workload(f16), 220, nominal_device("sm_80")));
+  EXPECT_FALSE(is_modelled(Workload(f32), 220, nominal_device("sm_90a")));
+}
+
+TEST(PowerModelTest, DoesNotHoldWhereKernelsWaitForMemory) {
+  const DeviceInfo h200 = nominal_device("sm_90a");
+  Problem problem{.m = 128, .n = 14336, .k = 8192};
+  EXPECT_NEAR(memory_us(Workload(problem), h200), 50, 2);
+  EXPECT_TRUE(may_reach_power_cap(Workload(problem), 67, h200));
+  EXPECT_FALSE(is_modelled(Workload(problem), 67, h200));
+  problem.m = 512;
+  EXPECT_TRUE(is_modelled(Workload(problem), 180, h200));
+  problem.m = 1024;
+  problem.groups = 8;
+  problem.group_kind = GroupKind::rows;
+  EXPECT_FALSE(is_modelled(Workload(problem), 450, h200)) << "each group has a B of its own";
 }
 
 TEST(PowerModelTest, TheFinalHasTheWinnersOfRoundsAndThoseThatSaveEnergy) {
