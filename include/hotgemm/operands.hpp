@@ -11,7 +11,7 @@ namespace hotgemm {
 ///
 /// Set what a call needs by name: `{.a = a, .b = b, .d = d, .lda = k, .ldb = n, .ldd = n}`. C may be null when beta is
 /// zero, A and B when alpha or k is zero. D may be C itself with ldc == ldd; otherwise it overlaps with none of A, B
-/// and C, which nobody checks. A prepacked operand has PrepackedSize::ld.
+/// and C. The library does not check that. A prepacked operand has PrepackedSize::ld.
 ///
 /// The struct grows at its end only, and `size` tells the library how much of it the caller knows. A caller that was
 /// compiled with an older header passes a smaller size: the missing fields have their defaults. A caller with a newer

@@ -194,7 +194,7 @@ double repack_us(const LaunchConfig& launch, const Workload& problem, const Devi
   return kRepackUs + moved / (device.dram_gbps * 1e3 * kRepackShare);
 }
 
-/// Of two times, that of the SMs and that of DRAM, the longer one hides the shorter one but for this share.
+/// The share of the shorter time that the longer one does not hide. The two are the time of the SMs and that of DRAM.
 double unhidden_share(const KernelConfig& config, const SeenWorkload& problem, const DeviceInfo& device, int resident) {
   constexpr double kLeast = 0.1;
   if (std::holds_alternative<WgmmaConfig>(config)) return kLeast;  // as fitted: most blocks stay, and load ahead

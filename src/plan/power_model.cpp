@@ -32,8 +32,8 @@ constexpr double kMhzPerTflops = 2.12;        // of the kernel that needs the fe
 // Not fitted: an H200 that multiplies draws about a fifth of its power whatever it does.
 constexpr double kStaticShare = 0.2;  // of kBasePicojoules; grows with the time
 
-// Four products of 128 rows, whose matrices take 0.75 to 0.82 of the time at DRAM's nominal rate, have the same order
-// in rounds and alone, which the model has not (docs/notebook/search.md, 28).
+// Rounds order the kernels of four products of 128 rows as blocks do, and the model does not. Their matrices take 0.75
+// to 0.82 of the time at DRAM's nominal rate (docs/notebook/search.md, 28).
 constexpr double kMemoryShare = 0.6;
 
 constexpr double kBusyShare = 0.35;       // of the nominal rate; kernels below this share do not reach the cap

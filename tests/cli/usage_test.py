@@ -57,7 +57,7 @@ class MessageTest(cli_test.CliTest):
                 (["prewarm", "--shape", "8x8x8", "--arch", "sm_80", "--m-buckets", "5"],
                  "--m-buckets: m is '5': expected FIRST:LAST, as in 1:4096"),
                 (["info", "gpu"], "info takes no arguments without dashes: gpu"),
-                (["prewarm", "--shape", "8x8x8", "--m-buckets"], "--m-buckets needs a value: FIRST:LAST"),
+                (["prewarm", "--shape", "8x8x8", "--m-buckets"], "--m-buckets needs a value: RANGE"),
                 (["db", "lint"], "db lint needs file"), (["cache", "trim"], "cache trim needs --max-size"),
                 (["cache", "trim", "--max-size", "many"],
                  "--max-size: size 'many': expected bytes, or a number with K, M, G or T"),

@@ -41,9 +41,9 @@ std::string expected_number(std::string_view type, std::string_view check) {
 }
 
 /// `text` is CLI11's name of a type, with the descriptions of its checks after colons: "INT:INT in [1 - 9]",
-/// "TEXT:{nn,nt}", "FLOAT:POSITIVE". A name of ours has a colon only if it is a range.
+/// "TEXT:{nn,nt}", "FLOAT:POSITIVE".
 OptionValue value_of(const std::string& text) {
-  const std::string type = text == "FIRST:LAST" ? text : text.substr(0, text.find(':'));
+  const std::string type = text.substr(0, text.find(':'));
   const std::string check = type.size() < text.size() ? text.substr(type.size() + 1) : "";
   OptionValue value{.name = type, .choices = known_words(type), .expected = type};
   if (check.starts_with('{')) {

@@ -69,8 +69,8 @@ void add_selection_options(CLI::App& app, const Session& session, PrewarmSelecti
       "each class, those of its records");
   app.add_flag("--from-db", selection.from_db, "also every problem class in the tuning records, of all layers");
   app.add_option("--m-buckets", selection.m_buckets,
-                 "as in 1:4096: in place of its own m, every problem gets each bucket of m in this range")
-      ->type_name("FIRST:LAST");
+                 "FIRST:LAST, as in 1:4096: in place of its own m, every problem gets each bucket of m in this range")
+      ->type_name("RANGE");
   app.add_flag("--candidates", selection.candidates,
                "also compile the twenty kernels that a tuning within a call would try");
   app.add_flag("--all", selection.all,

@@ -25,8 +25,8 @@ def _matmul(a: Any, b: Any, out: Any = None, *, alpha: Any = 1.0, beta: Any = 0.
     kernel of the product, in f32, and rounded once.
 
     Arrays are tensors of PyTorch, arrays of CuPy, or objects with `__dlpack__` or `__cuda_array_interface__`, all on one
-    CUDA device. Rows or columns of a, b and out are contiguous; transposed views cost nothing. Of c, residual and aux those
-    are contiguous that are in out.
+    CUDA device. Rows or columns of a, b and out are contiguous; transposed views cost nothing. If rows of
+    out are contiguous, rows of c, residual and aux are too; else their columns are.
 
     Args:
       a: (m, k), or (batch, m, k). Elements of float16, bfloat16, float32, float8_e4m3fn, float8_e5m2 or int8.
