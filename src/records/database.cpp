@@ -60,11 +60,39 @@ bool is_picked_in_chain(const TuningRecord& record) {
   return record.launch.programmatic && record.measure == Measure::rounds;
 }
 
+namespace {
+
+/// True if the costs of the two records may be compared.
 bool same_conditions(const TuningRecord& a, const TuningRecord& b) {
   return a.environment == b.environment && a.template_digest == b.template_digest && a.problem == b.problem &&
          a.measure == b.measure && is_picked_in_chain(a) == is_picked_in_chain(b) &&
          a.is_provisional == b.is_provisional && a.power_limit_w == b.power_limit_w && a.objective == b.objective &&
          a.cublas.version == b.cublas.version;
+}
+
+}  // namespace
+
+const RankedRecord* preferred(std::span<const RankedRecord> records, const GpuQuery& query) {
+  if (records.empty()) return nullptr;
+  // The first pass finds the latest record of the group with the best rank. The second pass finds the record with the
+  // least cost that may be compared with it.
+  // Two lines may have the same second. Then the record that is compared with cuBLAS wins, then the cheaper one, then
+  // the greater text. So the answer does not depend on the order of files.
+  const auto rank_of = [&query, now = std::time(nullptr)](const RankedRecord& one) {
+    const TuningRecord& record = one.stored->record;
+    return std::tuple(record.objective == query.objective, is_of_gpu(record.environment, query.environment),
+                      has_these_kernels(record, query), -one.layer, freshness(record, query) == Freshness::current,
+                      !record.is_provisional, recency(one.stored->time, now), !record.cublas.version.empty(),
+                      -cost_of(record), one.text);
+  };
+  const RankedRecord* const latest = &*std::ranges::max_element(records, {}, rank_of);
+  const RankedRecord* least = latest;
+  for (const RankedRecord& one : records) {
+    if (one.layer != latest->layer || !same_conditions(one.stored->record, latest->stored->record)) continue;
+    const double cost = cost_of(one.stored->record), least_cost = cost_of(least->stored->record);
+    if (cost < least_cost || (cost == least_cost && least != latest && one.text > least->text)) least = &one;
+  }
+  return least;
 }
 
 std::string why_stale(const TuningRecord& record, const GpuQuery& query) {
@@ -222,44 +250,22 @@ void Database::read_class(std::uint32_t first, std::string& warning) const {
   });
 }
 
-const Database::Line* Database::best_of(std::uint32_t first, const GpuQuery& query, Gpus gpus) const {
-  // The first pass finds the latest record of the group with the best rank. The second pass finds the record with the
-  // least cost that may be compared with it.
-  const Line* latest = nullptr;
-  const std::int64_t now = std::time(nullptr);
-  // Two lines may have the same second. Then the record that is compared with cuBLAS wins, then the cheaper one, then
-  // the greater text. So the answer does not depend on the order of files.
-  const auto rank_of = [&](const Line& line) {
-    const TuningRecord& record = line.stored->record;
-    return std::tuple(record.objective == query.objective, is_of_gpu(record.environment, query.environment),
-                      has_these_kernels(record, query), -line.layer, freshness(record, query) == Freshness::current,
-                      !record.is_provisional, recency(line.stored->time, now), !record.cublas.version.empty(),
-                      -cost_of(record), line.text);
-  };
-  const auto for_each = [&](const auto& visit) {
-    for_each_line_of(first, [&](const Line& line) {
-      if (line.state != LineState::good) return;
-      const Environment& recorded = line.stored->record.environment;
-      const bool counts = gpus == Gpus::of_query ? is_of_gpu(recorded, query.environment)
-                                                 : !differs(query.environment.arch, recorded.arch);
-      if (counts) visit(line);
-    });
-  };
-  for_each([&](const Line& line) {
-    if (latest == nullptr || rank_of(line) >= rank_of(*latest)) latest = &line;
+std::optional<Found> Database::best_of(std::uint32_t first, const GpuQuery& query, Gpus gpus) const {
+  std::vector<RankedRecord> counted;
+  for_each_line_of(first, [&](const Line& line) {
+    if (line.state != LineState::good) return;
+    const Environment& recorded = line.stored->record.environment;
+    const bool counts = gpus == Gpus::of_query ? is_of_gpu(recorded, query.environment)
+                                               : !differs(query.environment.arch, recorded.arch);
+    if (counts) counted.push_back({line.stored.get(), line.text, line.layer});
   });
-  const Line* least = latest;
-  for_each([&](const Line& line) {
-    if (line.layer != latest->layer || !same_conditions(line.stored->record, latest->stored->record)) return;
-    const double cost = cost_of(line.stored->record), least_cost = cost_of(least->stored->record);
-    if (cost < least_cost || (cost == least_cost && least != latest && line.text > least->text)) least = &line;
-  });
-  return least;
+  const RankedRecord* const best = preferred(counted, query);
+  if (best == nullptr) return std::nullopt;
+  return found(best->stored->record, best->layer, query);
 }
 
-Found Database::found(const Line& line, const GpuQuery& query) const {
-  const TuningRecord& record = line.stored->record;
-  return {record, freshness(record, query), layers_[static_cast<std::size_t>(line.layer)]};
+Found Database::found(const TuningRecord& record, int layer, const GpuQuery& query) const {
+  return {record, freshness(record, query), layers_[static_cast<std::size_t>(layer)]};
 }
 
 std::optional<Found> Database::find(const Workload& problem, const GpuQuery& query) const {
@@ -270,7 +276,7 @@ std::optional<Found> Database::find(const Workload& problem, const GpuQuery& que
     const std::shared_lock shared(mutex_);
     const std::uint32_t first = find_class(key);
     read_class(first, warning);
-    if (const Line* line = best_of(first, query, Gpus::of_query)) result = found(*line, query);
+    result = best_of(first, query, Gpus::of_query);
   }
   if (!warning.empty()) warn(warning);
   return result;
@@ -303,8 +309,8 @@ std::vector<Neighbour> Database::nearest(const Workload& problem, const GpuQuery
       last = hit->value;
       const auto first = static_cast<std::uint32_t>(hit->value);
       read_class(first, warning);
-      if (const Line* line = best_of(first, query, Gpus::of_arch))
-        result.push_back({found(*line, query), hit->distance});
+      if (std::optional<Found> best = best_of(first, query, Gpus::of_arch))
+        result.push_back({std::move(*best), hit->distance});
     }
     classes_visited_ += walk.visited();
   }
@@ -407,7 +413,7 @@ std::vector<Found> Database::all(const GpuQuery& query) const {
       if (line.state == LineState::good) good.push_back(&line);
     }
     std::stable_sort(good.begin(), good.end(), [](const Line* a, const Line* b) { return a->layer < b->layer; });
-    for (const Line* line : good) result.push_back(found(*line, query));
+    for (const Line* line : good) result.push_back(found(line->stored->record, line->layer, query));
   }
   if (!warning.empty()) warn(warning);
   return result;

@@ -18,6 +18,7 @@
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,8 +55,14 @@ Freshness freshness(const TuningRecord& record, const GpuQuery& query);
 /// True if a programmatic launch was picked in chains of itself, where it looks too fast: before such launches were
 /// timed behind a foreign kernel.
 bool is_picked_in_chain(const TuningRecord& record);
-/// True if the costs of the two records may be compared.
-bool same_conditions(const TuningRecord& a, const TuningRecord& b);
+/// A record among those of its class, with the text of its line.
+struct RankedRecord {
+  const StoredRecord* stored;
+  std::string_view text;
+  int layer = 0;  ///< 0 is the top
+};
+/// The record that Database::find takes of `records`, all of the class and the GPU of the query; nullptr of none.
+const RankedRecord* preferred(std::span<const RankedRecord> records, const GpuQuery& query);
 /// The changes that make the record stale, for people: "driver, power limit 700 W, now 600 W". Empty for a current
 /// record.
 std::string why_stale(const TuningRecord& record, const GpuQuery& query);
@@ -187,8 +194,8 @@ class Database {
   void read_line(Line& line, std::string& warning) const;
   void read_class(std::uint32_t first, std::string& warning) const;
   void drop(std::string_view text, std::size_t file, const std::string& reason, std::string& warning) const;
-  const Line* best_of(std::uint32_t first, const GpuQuery& query, Gpus gpus) const;
-  Found found(const Line& line, const GpuQuery& query) const;
+  std::optional<Found> best_of(std::uint32_t first, const GpuQuery& query, Gpus gpus) const;
+  Found found(const TuningRecord& record, int layer, const GpuQuery& query) const;
   void warn(const std::string& message) const;
 
   DatabaseOptions options_;

@@ -218,28 +218,12 @@ MergeReport merge(const std::vector<std::filesystem::path>& inputs, const std::f
 
 namespace {
 
-/// The record that stands for each class, GPU and objective, in the order of their texts.
+/// The record that stands for each class, GPU and objective, in the order of their texts: the one that a database with
+/// these alone would take, if all are current.
 using Picks = std::map<std::tuple<std::string, std::string, std::string, int, Objective>, StoredRecord>;
 
-/// The record that a database with these alone would take, if all are current (Database::find).
-StoredRecord pick_of(std::span<const StoredRecord> records) {
-  const auto rank = [now = std::time(nullptr)](const StoredRecord& s) {
-    const TuningRecord& r = s.record;
-    return std::tuple(!is_picked_in_chain(r), !r.is_provisional, recency(s.time, now), !r.cublas.version.empty(),
-                      -cost_of(r), to_line(s));
-  };
-  const StoredRecord& latest = *std::ranges::max_element(records, {}, rank);
-  const StoredRecord* least = &latest;
-  for (const StoredRecord& one : records) {
-    if (!same_conditions(one.record, latest.record)) continue;
-    const double cost = cost_of(one.record), least_cost = cost_of(least->record);
-    if (cost < least_cost || (cost == least_cost && least != &latest && to_line(one) > to_line(*least))) least = &one;
-  }
-  return *least;
-}
-
 Picks picks_of(const std::filesystem::path& path, std::size_t& ignored) {
-  std::map<Picks::key_type, std::vector<StoredRecord>> records;
+  std::map<Picks::key_type, std::vector<std::pair<StoredRecord, std::string>>> records;  // with their lines
   std::size_t others = 0;
   for (const DatabaseFile& file : read_named(path)) {
     for_each_line(file.text(), [&](std::string_view line, std::size_t, bool) {
@@ -250,13 +234,17 @@ Picks picks_of(const std::filesystem::path& path, std::size_t& ignored) {
       }
       const TuningRecord& r = parsed.stored->record;
       const Environment& e = r.environment;
-      records[{std::string(leading_class(line)), e.gpu, e.arch, e.sm_count, r.objective}].push_back(*parsed.stored);
+      records[{std::string(leading_class(line)), e.gpu, e.arch, e.sm_count, r.objective}].emplace_back(*parsed.stored, line);
     });
   }
   require_records(!records.empty(), others, path.string());
   ignored += others;
   Picks picks;
-  for (const auto& [key, of_class] : records) picks.emplace(key, pick_of(of_class));
+  for (const auto& [key, of_class] : records) {
+    std::vector<RankedRecord> ranked;
+    for (const auto& [stored, line] : of_class) ranked.push_back({&stored, line});
+    picks.emplace(key, *preferred(ranked, {})->stored);
+  }
   return picks;
 }
 
