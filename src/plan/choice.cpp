@@ -226,15 +226,11 @@ int sm_count_of(const GpuQuery& query, const DeviceInfo& nominal) {
   return query.environment.sm_count > 0 ? query.environment.sm_count : nominal.sm_count;
 }
 
-/// `choices` that break no rule of `problem`; none if all add in other orders. Throws if all break its SM limit.
-std::vector<Choice> permitted(std::vector<Choice> choices, const Workload& problem, const RuledGpu& gpu) {
-  std::erase_if(choices, [&](const Choice& c) {  // records of other orders
-    return !keeps_order(problem.order, problem.types, c.config, c.launch, gpu.arch);
-  });
-  if (choices.empty()) return choices;
-  const auto breaks_rule = [&](const Choice& c) { return !is_permitted(c.config, c.launch, problem, gpu); };
-  if (!std::ranges::all_of(choices, breaks_rule)) {
-    std::erase_if(choices, breaks_rule);
+/// Those of `choices` that stay within the SM limit of `problem`. Throws if none does.
+std::vector<Choice> within_sm_limit(std::vector<Choice> choices, const Workload& problem, int sm_count) {
+  const auto exceeds = [&](const Choice& c) { return !keeps_sm_limit(c.config, c.launch, problem, sm_count); };
+  if (!std::ranges::all_of(choices, exceeds)) {
+    std::erase_if(choices, exceeds);
     return choices;
   }
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
@@ -379,9 +375,10 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
     const auto is_same = [&](const Choice& c) { return c.config == choice.config; };
     if (std::ranges::none_of(std::span(choices).first(recorded), is_same)) choices.push_back(std::move(choice));
   }
-  // The measured product was recorded. A fused kernel needs more registers.
+  // The measured product was recorded, maybe in another order of sums. A fused kernel needs more registers.
   std::erase_if(choices, [&](const Choice& c) {
-    return problem.epilogue != Epilogue{} && !is_legal(c.config, traits_of(problem, c.launch), arch_limits(arch));
+    return !keeps_order(problem.order, problem.types, c.config, c.launch, arch_limits(arch)) ||
+           (problem.epilogue != Epilogue{} && !is_legal(c.config, traits_of(problem, c.launch), arch_limits(arch)));
   });
   if (choices.empty()) throw no_kernel(asked, arch);
   std::erase_if(choices, [&](const Choice& c) {
@@ -393,8 +390,7 @@ std::vector<Choice> choose(const Workload& asked, const std::string& arch, const
                                               std::to_string(kMaxSize) +
                                               ", or there are more tiles than a grid has blocks");
   }
-  choices = permitted(std::move(choices), problem, {arch_limits(arch), sm_count});
-  if (choices.empty()) throw no_kernel(asked, arch);
+  choices = within_sm_limit(std::move(choices), problem, sm_count);
   if (problem.epilogue != by.product.epilogue) rank_fused(choices, by, device);
   for (Choice& choice : choices) {  // the class itself has no record
     if (is_by_bare && choice.origin == Origin::tuned) choice.origin = Origin::nearest;
