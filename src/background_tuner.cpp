@@ -6,6 +6,7 @@
 #include "base/fork_guard.hpp"
 #include "base/live_threads.hpp"
 #include "base/log.hpp"
+#include "base/moment.hpp"
 #include "base/thread_priority.hpp"
 #include "tune/device_measurer.hpp"
 
@@ -345,7 +346,7 @@ std::optional<TuneOutcome> BackgroundTuner::measure(const Waiting& waiting, Resu
         "not tuned in the background" + std::string(is_again ? " yet: " : ": ") + to_string(waiting.problem) + ": " +
             error.what());
   }
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const double seconds = seconds_since(start);
   control_.add_used(seconds - paused_s);
   log(LogLevel::debug, to_string(waiting.problem) + " took " + std::to_string(seconds) +
                            " s in the background, pauses of " + std::to_string(paused_s) + " s among them");

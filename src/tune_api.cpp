@@ -1,4 +1,5 @@
 #include "base/callback_guard.hpp"
+#include "base/moment.hpp"
 #include "config/group_sizes.hpp"
 #include "config/traits.hpp"
 #include "config/work.hpp"
@@ -12,10 +13,6 @@
 
 namespace hotgemm {
 namespace {
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
 
 double tflops_of(const Workload& p, double us) { return us > 0 ? timed_flops(p) / us * 1e-6 : 0; }
 

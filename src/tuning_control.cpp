@@ -1,5 +1,7 @@
 #include "tuning_control.hpp"
 
+#include "base/moment.hpp"
+
 #include <hotgemm/error.hpp>
 
 #include <algorithm>
@@ -20,7 +22,7 @@ double checked_total(double seconds) {
 
 TuningControl::Share::~Share() {
   if (control_ == nullptr) return;
-  control_->end(seconds_, std::chrono::duration<double>(Clock::now() - start_).count());
+  control_->end(seconds_, seconds_since(start_));
 }
 
 TuningControl::TuningControl(double total_s) : total_s_(checked_total(total_s)), may_begin_(total_s > 0) {}

@@ -1,3 +1,4 @@
+#include "base/moment.hpp"
 #include "c/handles.hpp"
 #include "c/options.hpp"
 #include "c/problem.hpp"
@@ -17,13 +18,9 @@ using c::required;
 
 namespace {
 
-/// `seconds` from now; the last moment for what is beyond it, and for infinity.
-std::chrono::steady_clock::time_point moment_in(double seconds) {
-  constexpr double kLongest = 1e9;
+Moment moment_in(double seconds) {
   if (std::isnan(seconds)) throw Error(ErrorCode::invalid_argument, "seconds is nan; it must be a number");
-  if (!(seconds < kLongest)) return std::chrono::steady_clock::time_point::max();
-  return std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                                std::chrono::duration<double>(std::max(seconds, 0.0)));
+  return moment_after(std::chrono::steady_clock::now(), std::max(seconds, 0.0));
 }
 
 }  // namespace

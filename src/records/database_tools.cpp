@@ -234,7 +234,8 @@ Picks picks_of(const std::filesystem::path& path, std::size_t& ignored) {
       }
       const TuningRecord& r = parsed.stored->record;
       const Environment& e = r.environment;
-      records[{std::string(leading_class(line)), e.gpu, e.arch, e.sm_count, r.objective}].emplace_back(*parsed.stored, line);
+      records[{std::string(leading_class(line)), e.gpu, e.arch, e.sm_count, r.objective}].emplace_back(*parsed.stored,
+                                                                                                       line);
     });
   }
   require_records(!records.empty(), others, path.string());

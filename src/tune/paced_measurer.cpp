@@ -1,5 +1,6 @@
 #include "tune/paced_measurer.hpp"
 
+#include "base/moment.hpp"
 #include "base/statistics.hpp"
 #include "plan/halving.hpp"
 
@@ -68,9 +69,8 @@ void PacedMeasurer::begin(const Workload& problem, const MeasureOptions& options
   MeasureOptions without_baseline = options;
   without_baseline.with_baseline = false;
   if (std::isfinite(pace_.lock_wait_s)) {
-    const auto wait =
-        std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(pace_.lock_wait_s));
-    without_baseline.deadline = std::min(options.deadline, std::chrono::steady_clock::now() + wait);
+    without_baseline.deadline =
+        std::min(options.deadline, moment_after(std::chrono::steady_clock::now(), pace_.lock_wait_s));
   }
   paced([&] { measurer_->begin(problem, without_baseline); }, kMostSlicesOfBegin * pace_.slice_s);
 }

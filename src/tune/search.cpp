@@ -1,6 +1,7 @@
 #include "tune/search.hpp"
 
 #include "base/log.hpp"
+#include "base/moment.hpp"
 #include "base/profiler_range.hpp"
 #include "base/statistics.hpp"
 #include "config/group_sizes.hpp"
@@ -125,7 +126,7 @@ class Search : SearchRaces {
     // The time of a launch with all operations: masked groups are not always full.
     const double us = row(entries.front()).timing.median_us * flops(problem_) / timed_flops(problem_);
     if (!may_reach_power_cap(problem_, us, measurer_.gpu().info)) return;
-    const bool is_short_of_time = Clock::now() + std::chrono::duration<double>(kLeastBlocksS) > after(1.0);
+    const bool is_short_of_time = seconds_left() < kLeastBlocksS;
     if (!options_.with_blocks || is_short_of_time || is_cancelled()) {
       is_provisional_ = true;
       is_modelled_ = !is_cancelled() && is_modelled(problem_, us, measurer_.gpu().info);
@@ -151,10 +152,9 @@ class Search : SearchRaces {
   }
 
   Clock::time_point after(double share) const {
-    const std::chrono::duration<double> left = options_.deadline - start_;
-    const double seconds = std::min({options_.budget_s, left.count(), 1e9});  // no clock overflows
-    return start_ + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds * share));
+    return moment_after(start_, share * std::min(options_.budget_s, seconds_between(start_, options_.deadline)));
   }
+  double seconds_left() const { return seconds_between(Clock::now(), after(1.0)); }
 
   /// Races `entries` until few are left or the time is up. Returns the survivors, fastest first. A race of less than
   /// `least_rounds` is ignored. Without any other race, the first `front` entries are returned.
@@ -271,8 +271,7 @@ class Search : SearchRaces {
 
   /// The final over blocks of at most `contenders` in the time that is left.
   BlockFinal block_plan(std::size_t contenders) const {
-    const std::chrono::duration<double> left = after(1.0) - Clock::now();
-    return block_final(contenders, kRastersPerLeader, left.count());
+    return block_final(contenders, kRastersPerLeader, seconds_left());
   }
 
   /// Picks the winner by blocks: first the config, then its raster, on fresh samples. A raster wins only if it beats
@@ -303,8 +302,8 @@ class Search : SearchRaces {
   std::optional<RowLaunch> best_other_raster(const RowLaunch& leader) {
     const std::vector<RowLaunch> entries = with_rasters(rows(), std::span(&leader, 1), problem_, sm_count());
     if (entries.size() < 2 || is_cancelled()) return std::nullopt;
-    const auto limit = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(kRasterRaceS));
-    const RaceResult result = race(entries, race_options(options_.rounds, Clock::now() + limit), false);
+    const Clock::time_point end = moment_after(Clock::now(), kRasterRaceS);
+    const RaceResult result = race(entries, race_options(options_.rounds, end), false);
     if (most_samples(result) < std::min(kRasterRounds, options_.rounds)) return std::nullopt;
     for (const RankedContender& p : rank_contenders(result.us)) {
       if (p.contender == 0 || (is_for_energy() && entries[p.contender].launch.programmatic)) continue;

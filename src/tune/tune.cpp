@@ -1,6 +1,7 @@
 #include "tune/tune.hpp"
 
 #include "base/log.hpp"
+#include "base/moment.hpp"
 #include "base/profiler_range.hpp"
 #include "config/class_key.hpp"
 #include "config/render.hpp"
@@ -20,6 +21,7 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <limits>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -33,7 +35,6 @@ using Clock = std::chrono::steady_clock;
 constexpr double kCompileShare = 0.6;     // of the time
 constexpr std::size_t kEnoughVetted = 4;  // a race of fewer kernels says little
 constexpr int kMostBesideWork = 10;       // candidates; a round of them fits into a slice or two
-constexpr double kDay = 86400;            // seconds; longer than any tuning
 
 std::int64_t free_bytes(const Driver& driver) {
   std::size_t free = 0;
@@ -179,23 +180,20 @@ TuneOutcome tune_problem(DeviceState& device, const Workload& asked, const TuneO
   const Workload problem = largest_of_class(asked);
   const ProfilerRange range([&] { return "tune " + to_string(problem); });
   const Clock::time_point start = Clock::now();
-  const double budget_s = std::min(options.budget_s, kDay);  // no clock overflows
-  const auto after = [&](double seconds) {
-    return start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-  };
   const std::int64_t free = free_bytes(device.driver());
   SearchOptions how = search_options(options);
   how.scratch_bytes = scratch_limit(options, free);
   OperandPool::check_fits(problem, options.scratch_bytes, free, options.scratch_share);
   Engine& engine = device.engine();
-  how.deadline = after(budget_s);
+  how.deadline = moment_after(start, options.budget_s);
   // The other process starts while this one compiles.
   std::future<std::unique_ptr<Measurer>> starting = begin_start(device, make_measurer, how.deadline);
   reject_what_ended_processes(engine);
   std::vector<Candidate> candidates = tuning_candidates(device, problem, options.max_candidates);
-  const bool has_helpers = build_candidates(
-      candidates, problem, device.environment(), engine, options.jobs, is_cancelled,
-      {.deadline = after(kCompileShare * budget_s), .also = helpers_of(candidates, device.info().arch, engine.bundle)});
+  const bool has_helpers =
+      build_candidates(candidates, problem, device.environment(), engine, options.jobs, is_cancelled,
+                       {.deadline = moment_after(start, kCompileShare * options.budget_s),
+                        .also = helpers_of(candidates, device.info().arch, engine.bundle)});
   for (Candidate& c : candidates) {
     if (!has_helpers && c.is_alive()) reject(c, Stage::build, std::string(kNoTimeLeft));
   }
@@ -218,7 +216,7 @@ TuneOutcome tune_beside_work(DeviceState& device, const Workload& asked, const T
   const ProfilerRange range([&] { return "tune " + to_string(problem); });
   const std::int64_t free = free_bytes(device.driver());
   SearchOptions how = search_options(options);
-  how.budget_s = kDay;
+  how.budget_s = std::numeric_limits<double>::infinity();
   how.with_rasters = false;
   how.final_races = 1;
   how.scratch_bytes = scratch_limit(options, free);

@@ -1,5 +1,6 @@
 #include "tune/tuning_job.hpp"
 
+#include "base/moment.hpp"
 #include "config/work.hpp"
 #include "records/problem_fields.hpp"
 #include "runtime/validate.hpp"
@@ -95,7 +96,7 @@ std::optional<ProblemResult> JobPreparation::prepare(TuningJob& job, EarlierRun 
   } catch (const Error& error) {
     return failed(problem, error);
   }
-  job.compile_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  job.compile_s = seconds_since(start);
   return std::nullopt;
 }
 

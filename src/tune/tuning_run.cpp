@@ -2,6 +2,7 @@
 
 #include "base/blocked_signals.hpp"
 #include "base/callback_guard.hpp"
+#include "base/moment.hpp"
 #include "gpu/nvrtc.hpp"
 #include "tune/record_comparison.hpp"
 #include "tune/tuning_job.hpp"
@@ -22,8 +23,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kMostFailures = 3;  // of a GPU's measurers, in a row
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 /// True for errors that are the measurer's and not the problem's: another measurer may succeed.
 bool is_measurers(ErrorCode code) {

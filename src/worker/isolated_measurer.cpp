@@ -1,6 +1,7 @@
 #include "worker/isolated_measurer.hpp"
 
 #include "base/log.hpp"
+#include "base/moment.hpp"
 #include "base/statistics.hpp"
 #include "config/work.hpp"
 #include "worker/worker_process.hpp"
@@ -114,7 +115,7 @@ struct IsolatedMeasurer::Impl {
   /// The time for which the worker may wait at most until nobody else measures on the GPU, if the session limits it.
   double lock_wait_s() const {
     if (session->options.deadline == Clock::time_point::max()) return 0;  // it waits for less than kStartPatienceS
-    return std::max(std::chrono::duration<double>(session->options.deadline - Clock::now()).count(), 0.0);
+    return std::max(seconds_between(Clock::now(), session->options.deadline), 0.0);
   }
   double deadline_for(double expected_s) const { return options.hang_timeout_s + kExpectedFactor * expected_s; }
   Patience check_patience() const;

@@ -1,5 +1,7 @@
 #include "worker/worker_process.hpp"
 
+#include "base/moment.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,10 +30,6 @@ std::vector<std::string> arguments_of(const WorkerOptions& options) {
   return words;
 }
 
-Clock::time_point after(double seconds) {
-  return Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
-}
-
 }  // namespace
 
 WorkerProcess::WorkerProcess(const WorkerOptions& options)
@@ -53,7 +51,7 @@ std::optional<WorkerEnd> WorkerProcess::ask(const Request& request, const Patien
   for (;;) {
     const double silence_s = running == Reply::kNoTrial ? patience.several_s : patience.trial_s;
     Reply reply;
-    const Clock::time_point patience_ends = after(silence_s);
+    const Clock::time_point patience_ends = moment_after(Clock::now(), silence_s);
     const Io io = child_.read_all(std::as_writable_bytes(std::span(&reply, 1)), std::min(patience_ends, kill_time_));
     if (io == Io::timed_out && kill_time_ < patience_ends) {
       reap();

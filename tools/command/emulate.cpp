@@ -4,6 +4,7 @@
 #include "command/table.hpp"
 
 #if defined(HOTGEMM_HAS_EMULATED_DEVICE)
+#include "base/moment.hpp"
 #include "config/problem_text.hpp"
 #include "config/template_bundle.hpp"
 #include "config/traits.hpp"
@@ -110,7 +111,7 @@ Outcome emulate_problem(const EmulateCommand& command, const emulate::GemmKernel
                   .worst_error = 0,
                   .inexact = {},
                   .seconds = 0};
-  outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  outcome.seconds = seconds_since(start);
   const emulate::GemmReference reference(c, matrices);
   outcome.worst_error = reference.worst_error(outcome.run.d);
   if (c.data == GemmData::integers) outcome.inexact = reference.first_inexact(outcome.run.d);
