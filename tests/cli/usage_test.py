@@ -37,6 +37,8 @@ class MessageTest(cli_test.CliTest):
                 ([*bench, "--beta", "3"], "--beta 3: expected one of 0, 1"),
                 ([*bench, "--rounds"], "--rounds needs a value: a whole number from 1 to 100000"),
                 ([*bench, "--scratch", "lots"], "--scratch: size 'lots': expected bytes, or a number with K, M, G or T"),
+                ([*bench, "--scratch", "0"], "--scratch: size '0': operands need memory"),
+                (["ladder", "--scratch", "lots"], "--scratch: size 'lots': expected bytes, or a number with K, M, G or T"),
                 ([*bench, "--exhaustive", "--quality"], "--exhaustive and --quality cannot be given together"),
                 ([*bench, "--commit", "x"], "--commit means nothing without --results"),
                 ([*bench, "--in-process"],

@@ -233,8 +233,7 @@ void add_ladder_command(CLI::App& app, Session& session) {
   sub.option_defaults()->group("Rungs and problems");
   add_ladder_options(sub, command->what);
   add_timing_options(sub, *command);
-  sub.add_option("--scratch", command->scratch,
-                 "device memory for operands, as in 512M or 8G (default: half of what is free)");
+  add_scratch_option(sub, command->scratch);
   add_jobs_option(sub, command->jobs);
   add_output_options(sub, session, *command);
 }

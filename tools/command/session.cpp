@@ -178,6 +178,16 @@ CLI::Validator size_check() {
   return {check, ""};
 }
 
+void add_scratch_option(CLI::App& app, std::string& scratch) {
+  const auto check = [](const std::string& text) {
+    return parse_size(text) > 0 ? std::string() : "size " + in_quotes(text) + ": operands need memory";
+  };
+  app.add_option("--scratch", scratch, "device memory for operands, as in 512M or 8G (default: half of what is free)")
+      ->type_name("SIZE")
+      ->check(size_check())
+      ->check(CLI::Validator(check, ""));
+}
+
 std::int64_t scratch_bytes(const Gpu& gpu, const std::string& option) {
   return option.empty() ? gpu.free_bytes() / 2 : static_cast<std::int64_t>(parse_size(option));
 }

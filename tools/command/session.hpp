@@ -101,6 +101,8 @@ bool is_absent(const std::filesystem::path& path);
 /// Refuses what parse_size does not understand.
 CLI::Validator size_check();
 
+/// Adds `--scratch`, which refuses 0: operands need memory.
+void add_scratch_option(CLI::App& app, std::string& scratch);
 /// The bytes of `--scratch`, or half of the GPU's free memory if the option was not given.
 std::int64_t scratch_bytes(const Gpu& gpu, const std::string& option);
 

@@ -15,10 +15,7 @@ void add_tuning_options(CLI::App& app, TuningOptions& options) {
       ->check(CLI::PositiveNumber);
   add_jobs_option(app, options.jobs);
   app.add_option("--seed", options.seed, "seed for the data and the order of measurements")->capture_default_str();
-  app.add_option("--scratch", options.scratch,
-                 "device memory for operands, as in 512M or 8G (default: half of what is free)")
-      ->type_name("SIZE")
-      ->check(size_check());
+  add_scratch_option(app, options.scratch);
 }
 
 TuneOptions tune_options(const TuningOptions& options) {
