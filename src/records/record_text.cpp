@@ -9,6 +9,8 @@
 
 #include <hotgemm/error.hpp>
 
+#include <array>
+#include <charconv>
 #include <limits>
 
 namespace hotgemm {
@@ -180,6 +182,18 @@ std::string to_line(const StoredRecord& stored) {
   if (!parsed.stored) throw fail(parsed.reason);
   if (*parsed.stored != stored) throw fail("reading its text gives another record");
   return line;
+}
+
+TuningRecord rounded(TuningRecord record) {
+  CublasComparison& cublas = record.cublas;
+  for (double* const number : {&record.timing.median_us, &record.timing.spread_us, &record.timing.ratio, &record.joules,
+                               &cublas.ratio, &cublas.default_ratio}) {
+    std::array<char, 32> digits{};
+    const auto end =
+        std::to_chars(digits.data(), digits.data() + digits.size(), *number, std::chars_format::general, 6).ptr;
+    std::from_chars(digits.data(), end, *number);
+  }
+  return record;
 }
 
 std::string_view leading_class(std::string_view line) {

@@ -47,6 +47,9 @@ std::pair<std::int64_t, std::int64_t> recency(std::int64_t time, std::int64_t no
 /// parse_line would reject.
 std::string to_line(const StoredRecord& stored);
 
+/// `record` with six digits of each measured number: two measurements agree on fewer, and lines are to be short.
+TuningRecord rounded(TuningRecord record);
+
 enum class LineFault {
   none,
   newer_schema,  ///< written by a later version of hotgemm; this version does not judge or rewrite it

@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import sys
@@ -30,24 +29,9 @@ class ShippedTest(cli_test.CliTest):
 
     def test_their_numbers_are_short(self):
         for file in FILES:
-            with self.subTest(file=file.name):
-                self.assertEqual(file.read_text(encoding="utf-8"), self.shortened(file).read_text(encoding="utf-8"))
-
-    def test_short_numbers_are_those_that_the_command_writes(self):
-        fields = {"median_us": 4194852.0294, "spread_us": 0.00001234567, "ratio": 3000000.04}
-        line = FILES[0].read_text(encoding="utf-8").splitlines()[0]
-        for name, value in fields.items():
-            line = re.sub(f'"{name}":[^,]+', f'"{name}":{value}', line)
-        file = self.path / "long.jsonl"
-        file.write_text(line + "\n", encoding="utf-8")
-        short = json.loads(self.shortened(file).read_text(encoding="utf-8"))
-        self.assertEqual([short[name] for name in fields], [4194850, 0.0000123457, 3000000])
-        self.run_command("db", "lint", str(self.path / "short.jsonl"))
-
-    def shortened(self, file):
-        shutil.copy(file, self.path / "short.jsonl")
-        subprocess.run([ROOT / "tools/short-records", self.path / "short.jsonl"], check=True)
-        return self.path / "short.jsonl"
+            for line in file.read_text(encoding="utf-8").splitlines():
+                numbers = [n for n in json.loads(line).values() if isinstance(n, float)]
+                self.assertEqual(numbers, [float(f"{n:.6g}") for n in numbers], line)
 
     def test_they_answer_without_a_record_of_the_user(self):
         problem = ("show", "--arch", "sm_90a", "--shape", "1 12288 4096 nt bf16")
