@@ -34,7 +34,7 @@ constexpr std::array<Preset, 7> kPresets{
 
 /// The types of "A*B>D": C has the type of D, sums of integers are s32, and all other sums are f32.
 Types types_of(DType a, DType b, DType d) {
-  return {.a = a, .b = b, .c = d, .d = d, .compute = a == DType::s8 ? ComputeType::s32 : ComputeType::f32};
+  return {.a = a, .b = b, .c = d, .d = d, .compute = is_integer(a) ? ComputeType::s32 : ComputeType::f32};
 }
 
 /// The preset with the same types of A, B and D as `types`; a preset with the same compute type is preferred.

@@ -178,6 +178,16 @@ TEST(Problem, EveryElementTypeHasAPreset) {
   }
 }
 
+TEST(Problem, KindsOfElementTypesFollowTheirRows) {
+  for (int i = 0; i < kElementTypes; ++i) {
+    const auto type = static_cast<DType>(i);
+    const bool is_whole = element_type(type).unit_roundoff == 0;
+    EXPECT_EQ(is_integer(type), is_whole) << to_string(type);
+    EXPECT_EQ(is_fp8(type), !is_whole && size_bytes(type) == 1) << to_string(type);
+    EXPECT_EQ(is_wide_float(type), !is_whole && size_bytes(type) > 1 && type != DType::tf32) << to_string(type);
+  }
+}
+
 TEST(Problem, KeysMayBeLeftOutAndComeInAnyOrder) {
   EXPECT_EQ(parse_problem("16x32x64 tt bf16"), parse_problem("16 32 64 tt bf16"));
   EXPECT_EQ(parse_workload("  16x32x64\ttt  bf16 "), Workload(parse_problem("16 32 64 tt bf16")));
