@@ -1,6 +1,6 @@
 #include "config/class_key.hpp"
 
-#include "config/field_list.hpp"  // member_count
+#include "base/member_count.hpp"
 #include "config/max_size.hpp"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace hotgemm {
 namespace {
 
 // A new field must be added to the key, to `class_of` and to text. These counts fail the build as a reminder.
-static_assert(detail::member_count<Problem>() == 15 && detail::member_count<Hints>() == 5 &&
-                  detail::member_count<Types>() == 6 && detail::member_count<Epilogue>() == 13,
+static_assert(member_count<Problem>() == 15 && member_count<Hints>() == 5 && member_count<Types>() == 6 &&
+                  member_count<Epilogue>() == 13,
               "put the new field into class_key, class_of and problem_text, then correct the number");
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/member_count.hpp"
 #include "shared/config_field.hpp"
 
 #include <cstddef>
@@ -11,23 +12,6 @@ namespace hotgemm {
 // the config as `Config`.
 
 namespace detail {
-struct AnyValue {
-  template <class T>
-  constexpr operator T() const {
-    return {};
-  }
-};
-
-/// The number of members of an aggregate without bases: the most values that can initialise it.
-template <class Aggregate, class... Values>
-consteval std::size_t member_count() {
-  if constexpr (requires { Aggregate{Values{}..., AnyValue{}}; }) {
-    return member_count<Aggregate, Values..., AnyValue>();
-  } else {
-    return sizeof...(Values);
-  }
-}
-
 /// True if `holds` is true for each field of the list and its default value.
 template <class Config, class Holds>  // bool(const ConfigField&, int)
 constexpr bool all_fields(Holds&& holds) {

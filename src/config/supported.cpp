@@ -1,8 +1,8 @@
 #include "config/supported.hpp"
 
+#include "base/member_count.hpp"
 #include "config/class_key.hpp"  // measured_product
 #include "config/families.hpp"
-#include "config/field_list.hpp"  // member_count
 #include "config/function_source.hpp"
 #include "config/max_size.hpp"
 #include "config/prepacked.hpp"
@@ -22,8 +22,7 @@ namespace hotgemm {
 namespace {
 
 // No kernel has what is added to a problem, until is_supported looks at it.
-static_assert(detail::member_count<Problem>() == 15 && detail::member_count<Types>() == 6 &&
-                  detail::member_count<Epilogue>() == 13,
+static_assert(member_count<Problem>() == 15 && member_count<Types>() == 6 && member_count<Epilogue>() == 13,
               "let is_supported look at the new field, then correct the number");
 
 /// A place for each type of A, of sums and of B.

@@ -1,7 +1,7 @@
 #include "records/record_text.hpp"
 
+#include "base/member_count.hpp"
 #include "base/text.hpp"
-#include "config/field_list.hpp"  // member_count
 #include "config/permitted.hpp"
 #include "config/problem_text.hpp"
 #include "config/repack.hpp"
@@ -21,8 +21,8 @@ namespace {
 using Json = nlohmann::json;
 
 // A field that is missing in the text would be lost. These counts fail the build as a reminder.
-static_assert(detail::member_count<TuningRecord>() == 14 && detail::member_count<Timing>() == 4 &&
-                  detail::member_count<Environment>() == 5 && detail::member_count<CublasComparison>() == 4,
+static_assert(member_count<TuningRecord>() == 14 && member_count<Timing>() == 4 && member_count<Environment>() == 5 &&
+                  member_count<CublasComparison>() == 4,
               "put the new field into encode and decode, and a measured number into rounded; let same_conditions in "
               "database.cpp and Best in database_tools.cpp weigh it, and `db show --json` show it; correct the number");
 

@@ -1,4 +1,5 @@
 #include "base/log.hpp"
+#include "base/member_count.hpp"
 #include "cache/cache_options.hpp"
 #include "command/commands.hpp"
 #include "command/compile_jobs.hpp"
@@ -10,7 +11,6 @@
 #include "command/tune_options.hpp"
 #include "command/tune_progress.hpp"
 #include "command/tune_report.hpp"
-#include "config/field_list.hpp"  // member_count
 #include "config/problem_enums.hpp"
 #include "records/trace.hpp"
 #include "records/tune_journal.hpp"
@@ -128,9 +128,9 @@ class TuneLog {
  private:
   void start(const GpuFacts& gpu) {
     // Everything that the results depend on, so that --resume continues only the same work.
-    static_assert(detail::member_count<TuneCommand>() == 15 && detail::member_count<TuningOptions>() == 6 &&
-                      detail::member_count<MeasurerOptions>() == 5,
-                  "put the new option below if results depend on it; then correct the number");
+    static_assert(
+        member_count<TuneCommand>() == 15 && member_count<TuningOptions>() == 6 && member_count<MeasurerOptions>() == 5,
+        "put the new option below if results depend on it; then correct the number");
     const TuningOptions& tuning = command_.tuning;
     const std::string options =
         fmt::format("candidates {} budget {} rounds {} seed {} scratch {} objective {}{}{}", tuning.candidates,
