@@ -1,5 +1,6 @@
 #include "c/problem.hpp"
 
+#include "base/member_count.hpp"
 #include "c/sized.hpp"
 #include "c/status.hpp"
 #include "c/text.hpp"
@@ -16,6 +17,9 @@
 namespace hotgemm::c {
 namespace {
 
+static_assert(
+    member_count<Problem>() == 15 && member_count<Types>() == 6 && member_count<Epilogue>() == 13,
+    "give hotgemm_problem the new field, at its end, in both conversions and in the checks; correct the number");
 static_assert(sizeof(hotgemm_operands) == sizeof(Operands));
 static_assert(offsetof(hotgemm_operands, alpha) == offsetof(Operands, alpha));
 static_assert(offsetof(hotgemm_operands, batch_d) == offsetof(Operands, batch_d));

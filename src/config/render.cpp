@@ -1,5 +1,6 @@
 #include "config/render.hpp"
 
+#include "base/member_count.hpp"
 #include "config/identity.hpp"
 #include "config/problem_enums.hpp"
 #include "config/traits.hpp"
@@ -36,6 +37,10 @@ std::string literal(const EpilogueFunction& value) {
 }
 std::string literal(Gate value) { return "hotgemm::Gate::" + std::string(to_string(value)); }
 std::string literal(Activation value) { return "hotgemm::Activation::" + std::string(to_string(value)); }
+
+// A kernel that is rendered without a field of its traits computes something else.
+static_assert(member_count<GemmTraits>() == 17 && member_count<Epilogue>() == 13,
+              "put the new field into its initializer below, and into the symbol (traits.cpp); correct the number");
 
 /// The fields of an epilogue that are not the default.
 std::string epilogue_initializer(const Epilogue& e) {

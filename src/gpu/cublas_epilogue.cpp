@@ -1,5 +1,6 @@
 #include "gpu/cublas_epilogue.hpp"
 
+#include "base/member_count.hpp"
 #include "config/work.hpp"
 
 #include <cstdint>
@@ -7,6 +8,9 @@
 
 namespace hotgemm {
 namespace {
+
+static_assert(member_count<Epilogue>() == 13,
+              "without the new field cuBLAS does less than we do: let lt_epilogue look at it; correct the number");
 
 /// A row of the table of cuBLASLt's epilogues.
 struct LtKind {
