@@ -14,7 +14,6 @@ class Barrier {
   /// waiting threads continue. Returns true if `thread` must be suspended.
   bool arrive(Thread& thread, Instruction instruction, int id, int threads);
 
-  bool is_pending() const { return !arrivals_.empty(); }
   int arrived() const { return static_cast<int>(arrivals_.size()); }
   int expected() const { return expected_; }
   const std::vector<Thread*>& waiting() const { return waiting_; }

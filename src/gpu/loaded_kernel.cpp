@@ -37,7 +37,8 @@ LoadedKernel::LoadedKernel(const Driver& driver, const Cubin& cubin, int smem_by
       driver.check(driver.cuFuncSetAttribute(function_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, smem_bytes),
                    "reserve " + std::to_string(smem_bytes) + " bytes of shared memory for " + cubin.symbol);
     }
-    driver.check(driver.cuFuncGetAttribute(&local_bytes_, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function_),
+    int bytes = 0;  // asking for any attribute makes a driver load what it has put off
+    driver.check(driver.cuFuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function_),
                  "read the local memory of " + cubin.symbol);
   } catch (...) {
     driver.cuModuleUnload(module_);
@@ -55,8 +56,7 @@ LoadedKernel::LoadedKernel(LoadedKernel&& other) noexcept
     : driver_(other.driver_),
       module_(std::exchange(other.module_, nullptr)),
       function_(other.function_),
-      smem_bytes_(other.smem_bytes_),
-      local_bytes_(other.local_bytes_) {}
+      smem_bytes_(other.smem_bytes_) {}
 
 CUfunction LoadedKernel::function(const char* symbol) const {
   CUfunction function = nullptr;

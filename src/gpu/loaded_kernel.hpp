@@ -32,15 +32,12 @@ class LoadedKernel {
   CUfunction function(const char* symbol) const;
   CUfunction function() const { return function_; }
   int smem_bytes() const { return smem_bytes_; }
-  /// Bytes of local memory that the driver reserves per thread: spills and stack.
-  int local_bytes() const { return local_bytes_; }
 
  private:
   const Driver& driver_;
   CUmodule module_ = nullptr;
   CUfunction function_ = nullptr;
   int smem_bytes_ = 0;
-  int local_bytes_ = 0;
 };
 
 }  // namespace hotgemm
