@@ -77,10 +77,10 @@ class MessageTest(cli_test.CliTest):
     def test_options_are_where_they_mean_something(self):
         for words in (["cache", "ls", "--device", "0"], ["db", "merge", "a", "b", "--cache-dir", "."], ["info", "-q"],
                       ["emulate", "--shape", "8x8x8", "--device", "0"], ["show", cli_test.CONFIG, "--top", "3"],
-                      ["show", "--shape", "8x8x8", "--top", "3", "--candidates"],
+                      ["show", "--shape", "8x8x8", "--top", "3", "--all"],
                       ["show", "--shape", "8x8x8", "--top", "3", "--anchors"],
-                      ["show", "--shape", "8x8x8", "--candidates", "--anchors"],
-                      ["show", "--shape", "8x8x8", "--candidates", "--build"],
+                      ["show", "--shape", "8x8x8", "--all", "--anchors"],
+                      ["show", "--shape", "8x8x8", "--all", "--build"],
                       ["show", "--shape", "8x8x8", "--anchors", "--source"],
                       ["prewarm", "--arch", "sm_80", "--shape", "8x8x8", "--list", "--report"],
                       ["prewarm", "--arch", "sm_80", "--shape", "8 8 8 nn f16", "--dtype", "bf16"]):

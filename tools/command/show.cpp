@@ -33,7 +33,7 @@ struct ShowCommand {
   bool build = false;
   std::string cubin_file;
   bool anchors = false;
-  bool candidates = false;
+  bool all = false;
   std::vector<CLI::Option*> of_problems;  // list configs
 
   bool wants_kernel() const { return source || build || !cubin_file.empty(); }
@@ -155,7 +155,7 @@ void show_problem(Session& session, const ShowCommand& command, Engine& engine, 
               {"candidates", all.size()},
               {"anchors", fixed.size()}};
   session.print(fmt::format("{} on {} ({}): {}", label(problem), device.name, device.arch, to_string(choice)));
-  const std::size_t top = command.candidates || command.anchors ? all.size() + fixed.size() : command.top;
+  const std::size_t top = command.all || command.anchors ? all.size() + fixed.size() : command.top;
   list_configs(session, rank(command.anchors ? fixed : all, problem, device), top, problem, device, json["ranked"]);
   session.print(fmt::format("{} candidates, {} of them anchors", all.size(), fixed.size()));
 }
@@ -205,7 +205,7 @@ void add_show_command(CLI::App& app, Session& session) {
   add_arch_option(sub, session, command->arch,
                   "the architecture to plan for, as in sm_90a or 90a (default: native, this GPU's; else sm_90a)");
   command->of_problems = {sub.add_option("--top", command->top, "how many candidates to list")->capture_default_str(),
-                          sub.add_flag("--candidates", command->candidates, "list all candidates"),
+                          sub.add_flag("--all", command->all, "list all candidates"),
                           sub.add_flag("--anchors", command->anchors,
                                        "list the anchors: the configs from which a pick without measuring begins")};
   for (std::size_t i = 0; i < command->of_problems.size(); ++i) {
