@@ -1,6 +1,6 @@
 #pragma once
 
-#include "records/database_files.hpp"
+#include "records/append_file.hpp"
 #include "records/tuning_record.hpp"
 
 #include <cstddef>
@@ -31,12 +31,9 @@ struct RejectionRecord {
 
 inline constexpr std::int64_t kRejectionLifetimeSeconds = 7 * 24 * 3600;
 
-struct RejectionLogOptions {
-  std::filesystem::path user_directory;  ///< segments are written to its v1/rejected; empty: records stay in memory
-  bool writable = true;                  ///< false: additions stay in memory
-  bool trust_shared = false;             ///< as in DatabaseOptions
-  Report warn;                           ///< as in DatabaseOptions
-  std::function<std::int64_t()> now;     ///< returns seconds since 1970; empty: the system clock
+/// Segments are written to v1/rejected of the layer.
+struct RejectionLogOptions : LayerOptions {
+  std::function<std::int64_t()> now;  ///< returns seconds since 1970; empty: the system clock
 };
 
 /// The line for `record`, without a newline, in the same form as for tuning records (records/record_text.hpp) and read

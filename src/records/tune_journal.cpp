@@ -53,7 +53,7 @@ std::string journal_digest(std::span<const Workload> problems, std::string_view 
   return builder.build().hex();
 }
 
-TuneJournal::TuneJournal(TuneJournalOptions options, const std::string& digest, bool resume)
+TuneJournal::TuneJournal(LayerOptions options, const std::string& digest, bool resume)
     : warn_(std::move(options.warn)) {
   if (!options.writable || options.user_directory.empty()) return;
   try {

@@ -27,8 +27,6 @@ struct JournalEntry {
 /// "done", "partial", "failed".
 std::string_view to_string(JournalEntry::Status status);
 
-using TuneJournalOptions = LayerOptions;
-
 /// 64 hex digits that identify one piece of work: `problems` in their order, `options`, and the GPU model.
 std::string journal_digest(std::span<const Workload> problems, std::string_view options, const std::string& gpu,
                            const std::string& arch);
@@ -40,7 +38,7 @@ class TuneJournal {
  public:
   /// Opens the journal of `digest` in v1/tune. With `resume`, it keeps the entries of an earlier run; otherwise it
   /// starts empty. A disk error causes one warning, and the journal then stays in memory.
-  TuneJournal(TuneJournalOptions options, const std::string& digest, bool resume);
+  TuneJournal(LayerOptions options, const std::string& digest, bool resume);
 
   /// The entry for `problem`; nullopt if no run has finished it.
   std::optional<JournalEntry> status(const Workload& problem) const;

@@ -25,18 +25,6 @@ BinaryCacheOptions cache_options(const ContextOptions& options) {
 /// In a set-id process, the environment of the caller must not decide which code runs.
 bool may_read(const BinaryCacheOptions& cache) { return getauxval(AT_SECURE) == 0 && cache.mode != CacheMode::off; }
 
-/// Options for files in the user's layer.
-template <class Options>
-Options user_layer_options(const ContextOptions& options) {
-  BinaryCacheOptions cache = cache_options(options);
-  Options result;
-  if (may_read(cache)) result.user_directory = std::move(cache.directory);
-  result.writable = cache.mode == CacheMode::read_write;
-  result.trust_shared = cache.trust_shared;
-  result.warn = [](const auto& message) { log(LogLevel::warn, message); };
-  return result;
-}
-
 bool reads_shipped_records(const ContextOptions& options) {
   if (options.shipped_records) return *options.shipped_records;
   const char* variable = ::secure_getenv("HOTGEMM_SHIPPED_RECORDS");
@@ -47,7 +35,11 @@ bool reads_shipped_records(const ContextOptions& options) {
 }
 
 DatabaseOptions database_options(const ContextOptions& options) {
-  auto result = user_layer_options<DatabaseOptions>(options);
+  LayerOptions layer = layer_options(options);
+  DatabaseOptions result{.user_directory = std::move(layer.user_directory),
+                         .writable = layer.writable,
+                         .trust_shared = layer.trust_shared,
+                         .warn = std::move(layer.warn)};
   if (BinaryCacheOptions cache = cache_options(options); may_read(cache)) {
     result.read_only_layers = std::move(cache.read_only_layers);
   }
@@ -96,10 +88,10 @@ Engine::Engine(const ContextOptions& options, Records records)
       bundle(bundle_of(options)),
       cache(cache_options(options)),
       database(records == Records::layers ? database_options(options) : DatabaseOptions{}),
-      rejections(user_layer_options<RejectionLogOptions>(options)),
-      cublas_choices(user_layer_options<LayerOptions>(options)),
-      vetted(user_layer_options<LayerOptions>(options)),
-      attempts(user_layer_options<LayerOptions>(options)),
+      rejections(RejectionLogOptions{layer_options(options), {}}),
+      cublas_choices(layer_options(options)),
+      vetted(layer_options(options)),
+      attempts(layer_options(options)),
       builder(cache, bundle),
       workspace(workspace_cap(options)),
       problem_log(problem_log_of(options)) {}
@@ -136,8 +128,14 @@ GpuQuery Engine::query(const Environment& environment) const {
           .objective = objective};
 }
 
-TuneJournalOptions journal_options(const ContextOptions& options) {
-  return user_layer_options<TuneJournalOptions>(options);
+LayerOptions layer_options(const ContextOptions& options) {
+  BinaryCacheOptions cache = cache_options(options);
+  LayerOptions result;
+  if (may_read(cache)) result.user_directory = std::move(cache.directory);
+  result.writable = cache.mode == CacheMode::read_write;
+  result.trust_shared = cache.trust_shared;
+  result.warn = [](const std::string& message) { log(LogLevel::warn, message); };
+  return result;
 }
 
 }  // namespace hotgemm

@@ -4,11 +4,11 @@
 #include "config/template_bundle.hpp"
 #include "gpu/kernel_builder.hpp"
 #include "plan/affordable.hpp"
+#include "records/append_file.hpp"
 #include "records/cublas_choices.hpp"
 #include "records/database.hpp"
 #include "records/problem_log.hpp"
 #include "records/rejection_log.hpp"
-#include "records/tune_journal.hpp"
 #include "records/vetted_log.hpp"
 #include "runtime/counters.hpp"
 #include "runtime/workspace_budget.hpp"
@@ -64,7 +64,7 @@ struct Engine {
   WorkspaceOf workspace_of = workspace_size;      ///< tests replace it for their own kernels
 };
 
-/// The options of a journal in the user's layer of the records.
-TuneJournalOptions journal_options(const ContextOptions& options);
+/// The options of files in the user's layer of the records.
+LayerOptions layer_options(const ContextOptions& options);
 
 }  // namespace hotgemm

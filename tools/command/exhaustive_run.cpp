@@ -89,7 +89,7 @@ ExhaustiveResult ExhaustiveRun::measure(const Workload& problem) {
     throw Error(ErrorCode::invalid_argument, "there is nothing to measure");
   }
   const TraceHeader header = trace_header(HOTGEMM_VERSION, measurer_->gpu().environment, engine_);
-  ResumableTrace trace(journal_options(context_), exhaustive_digest(problem, header), header);
+  ResumableTrace trace(layer_options(context_), exhaustive_digest(problem, header), header);
   trace_path_ = trace.path().string();
   if (trace_path_.empty() && !std::exchange(is_in_memory_, true)) {
     session_.note("hotgemm: measurements are not kept for a later run: the cache is off or cannot be written");

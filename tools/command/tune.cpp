@@ -140,7 +140,7 @@ class TuneLog {
                                               : "",
                     command_.measuring.gpu_share < 1 ? " beside others" : "");
     const std::string digest = journal_digest(listed_, options, gpu.environment.gpu, gpu.environment.arch);
-    journal_.emplace(journal_options(context_options(session_)), digest, command_.resume);
+    journal_.emplace(layer_options(context_options(session_)), digest, command_.resume);
     if (trace_) trace_->add(trace_header(HOTGEMM_VERSION, gpu.environment, engine_));
     flush_trace();
   }
