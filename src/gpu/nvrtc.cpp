@@ -82,6 +82,16 @@ int is_to_end(void* flow, void*) {
   return NvrtcUse::is_over() || Clock::now() >= going.deadline ? 1 : 0;
 }
 
+/// The log or the PTX of `program`, which these functions get; empty if NVRTC keeps none.
+std::string text_of(nvrtcProgram program, decltype(&::nvrtcGetPTXSize) size_of, decltype(&::nvrtcGetPTX) get) {
+  std::size_t bytes = 0;
+  if (size_of(program, &bytes) != NVRTC_SUCCESS || bytes < 2) return {};
+  std::string text(bytes, '\0');
+  if (get(program, text.data()) != NVRTC_SUCCESS) return {};
+  text.resize(bytes - 1);
+  return text;
+}
+
 /// True for the architecture of the GPUs on which slim cubins have run.
 bool is_proven_slim(std::string_view arch) { return arch == "sm_90a"; }
 
@@ -135,16 +145,6 @@ Nvrtc::Nvrtc() {
   toolchain_ = "nvrtc-" + std::to_string(major) + "." + std::to_string(minor) + "-" + build_id_of(path_);
 }
 
-/// Empty if NVRTC keeps no PTX.
-std::string Nvrtc::ptx_of(nvrtcProgram program) const {
-  std::size_t bytes = 0;
-  if (ptx_size_(program, &bytes) != NVRTC_SUCCESS || bytes < 2) return {};
-  std::string ptx(bytes, '\0');
-  if (ptx_(program, ptx.data()) != NVRTC_SUCCESS) return {};
-  ptx.resize(bytes - 1);
-  return ptx;
-}
-
 Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, std::string* log_of_success,
                      Clock::time_point deadline) const {
   const ProfilerRange range([&] { return "compile " + source.symbol; });
@@ -191,13 +191,7 @@ Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, s
     throw Error(ErrorCode::interrupted,
                 "the compilation of " + source.symbol + " was cancelled, at its deadline or at the end of the program");
   }
-  std::size_t log_bytes = 0;
-  std::string log;
-  if (log_size_(program, &log_bytes) == NVRTC_SUCCESS && log_bytes > 1) {
-    log.resize(log_bytes);
-    log_(program, log.data());
-    log.resize(log_bytes - 1);
-  }
+  std::string log = text_of(program, log_size_, log_);
   if (result != NVRTC_SUCCESS) {
     throw Error(ErrorCode::compile_failed, "compile " + source.symbol + " with templates from " + bundle.origin() +
                                                ": " + error_string_(result) + "\n" + log);
@@ -213,7 +207,7 @@ Cubin Nvrtc::compile(const KernelSource& source, const TemplateBundle& bundle, s
     if (option.starts_with(kArchOption)) cubin.arch = option.substr(kArchOption.size());
   }
   if (source.variables == GlobalVariables::read && is_proven_slim(cubin.arch)) {
-    drop_unread_variables(cubin.image, ptx_of(program));
+    drop_unread_variables(cubin.image, text_of(program, ptx_size_, ptx_));
   }
   cubin.toolchain = toolchain_;
   cubin.registers = sum_before(log, " registers");

@@ -32,7 +32,6 @@ class Nvrtc {
 
  private:
   Nvrtc();
-  std::string ptx_of(nvrtcProgram program) const;
 
   std::string path_;
   std::string toolchain_;
