@@ -46,6 +46,12 @@ std::vector<std::string_view> split_at(std::string_view text, char separator) {
   }
 }
 
+bool take_prefix(std::string_view& text, std::string_view prefix) {
+  if (!text.starts_with(prefix)) return false;
+  text.remove_prefix(prefix.size());
+  return true;
+}
+
 std::string in_quotes(std::string_view word) {
   constexpr std::size_t kShown = 80;
   std::string out = "'";

@@ -13,6 +13,9 @@ std::vector<std::string_view> split_words(std::string_view text);
 /// The parts of `text` between separators; they may be empty.
 std::vector<std::string_view> split_at(std::string_view text, char separator);
 
+/// Removes `prefix` from the front of `text`; false, and `text` as it was, if it does not begin with that.
+bool take_prefix(std::string_view& text, std::string_view prefix);
+
 /// `word` in the form that error messages use: in quotes, with '?' for control characters and non-ASCII bytes, and cut
 /// if it is long.
 std::string in_quotes(std::string_view word);

@@ -1,5 +1,7 @@
 #include "config/include_scan.hpp"
 
+#include "base/text.hpp"
+
 #include <hotgemm/error.hpp>
 
 #include <algorithm>
@@ -97,18 +99,12 @@ void skip_spaces(std::string_view& line) {
   while (!line.empty() && std::isspace(static_cast<unsigned char>(line.front())) != 0) line.remove_prefix(1);
 }
 
-bool take(std::string_view& line, std::string_view token) {
-  if (!line.starts_with(token)) return false;
-  line.remove_prefix(token.size());
-  return true;
-}
-
 void scan_line(std::string_view line, std::vector<IncludeDirective>& found) {
   const std::string_view whole = line;
   skip_spaces(line);
-  if (!take(line, "#") && !take(line, "%:") && !take(line, "?\?=")) return;
+  if (!take_prefix(line, "#") && !take_prefix(line, "%:") && !take_prefix(line, "?\?=")) return;
   skip_spaces(line);
-  if (!take(line, "include")) return;
+  if (!take_prefix(line, "include")) return;
   const bool is_include = line.empty() || !is_word(line.front());
   skip_spaces(line);
   const char close = line.starts_with('"') ? '"' : line.starts_with('<') ? '>' : '\0';

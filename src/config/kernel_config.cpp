@@ -1,5 +1,6 @@
 #include "config/kernel_config.hpp"
 
+#include "base/text.hpp"
 #include "config/field_list.hpp"
 #include "config/repack.hpp"
 
@@ -31,10 +32,7 @@ constexpr auto kFamilies = registered(std::type_identity<KernelConfig>{});
 /// Removes "_", `tag` and a number from the front of `text`; leaves `text` unchanged if it does not start with them.
 bool take_field(std::string_view& text, std::string_view tag, int& value) {
   std::string_view rest = text;
-  if (!rest.starts_with("_")) return false;
-  rest.remove_prefix(1);
-  if (!rest.starts_with(tag)) return false;
-  rest.remove_prefix(tag.size());
+  if (!take_prefix(rest, "_") || !take_prefix(rest, tag)) return false;
   if (rest.empty() || rest.front() < '0' || rest.front() > '9') return false;  // from_chars would accept a sign
   const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
   if (error != std::errc()) return false;

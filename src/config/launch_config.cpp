@@ -1,5 +1,7 @@
 #include "config/launch_config.hpp"
 
+#include "base/text.hpp"
+
 #include <charconv>
 
 namespace hotgemm {
@@ -17,19 +19,13 @@ std::optional<int> take_number(std::string_view& text, std::string_view prefix) 
   return number;
 }
 
-bool take(std::string_view& text, std::string_view word) {
-  if (!text.starts_with(word)) return false;
-  text.remove_prefix(word.size());
-  return true;
-}
-
 std::string copy_text(Repack copy, const char* operand) {
   if (copy == Repack::none) return {};
   return std::string(operand) + (copy == Repack::transposed ? "t" : "");
 }
 Repack take_copy(std::string_view& text, std::string_view operand) {
-  if (!take(text, operand)) return Repack::none;
-  return take(text, "t") ? Repack::transposed : Repack::aligned;
+  if (!take_prefix(text, operand)) return Repack::none;
+  return take_prefix(text, "t") ? Repack::transposed : Repack::aligned;
 }
 
 }  // namespace
@@ -49,10 +45,10 @@ std::optional<LaunchConfig> parse_launch(std::string_view text) {
   const std::optional<int> width = take_number(rest, "r");
   if (!width) return std::nullopt;
   launch.raster_width = *width;
-  launch.raster_along_n = take(rest, "n");
-  if (!launch.raster_along_n && !take(rest, "m")) return std::nullopt;
-  launch.programmatic = take(rest, "p");
-  if (take(rest, "_x")) {
+  launch.raster_along_n = take_prefix(rest, "n");
+  if (!launch.raster_along_n && !take_prefix(rest, "m")) return std::nullopt;
+  launch.programmatic = take_prefix(rest, "p");
+  if (take_prefix(rest, "_x")) {
     launch.repack_a = take_copy(rest, "a");
     launch.repack_b = take_copy(rest, "b");
   }

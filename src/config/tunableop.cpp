@@ -32,16 +32,6 @@ namespace {
 constexpr std::string_view kValidator = "Validator,";
 constexpr std::string_view kOperator = "TunableOp_";
 
-std::vector<std::string_view> split_at(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + 1);
-  }
-}
-
 [[noreturn]] void not_a_line(std::string_view what, std::string_view word) {
   throw Error(ErrorCode::invalid_argument, std::string(what) + " is " + in_quotes(word) +
                                                ": expected a line of TunableOp, as in "
