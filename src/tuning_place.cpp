@@ -110,11 +110,8 @@ std::unique_ptr<Measurer> TuningPlace::start(const DeviceState& device, const Tu
     tell("in this process: the GPU's compute mode allows no second one");
     return nullptr;
   }
-  std::size_t free = 0;
-  std::size_t total = 0;
-  driver.check(driver.cuMemGetInfo(&free, &total), "ask for the GPU's free memory");
-  const auto free_bytes = static_cast<std::int64_t>(free);
-  if (free_bytes < scratch_limit(options, free_bytes) + kSecondContextBytes) {
+  const std::int64_t free = free_bytes(driver);
+  if (free < scratch_limit(options, free) + kSecondContextBytes) {
     tell("in this process: the GPU has too little free memory for a second one");
     return nullptr;
   }

@@ -41,6 +41,13 @@ DeviceInfo query_device(const Driver& driver, CUdevice device) {
   return info;
 }
 
+std::int64_t free_bytes(const Driver& driver) {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  driver.check(driver.cuMemGetInfo(&free, &total), "ask for the GPU's free memory");
+  return static_cast<std::int64_t>(free);
+}
+
 std::string driver_version(const Driver& driver) {
   int version = 0;
   driver.check(driver.cuDriverGetVersion(&version), "read the driver's version");

@@ -4,6 +4,8 @@
 #include "gpu/driver.hpp"
 #include "records/tuning_record.hpp"
 
+#include <cstdint>
+
 namespace hotgemm {
 
 /// The properties of a GPU as the driver reports them. Throws Error.
@@ -11,6 +13,9 @@ DeviceInfo query_device(const Driver& driver, CUdevice device);
 /// The properties in a tenth of the time, because asking the driver for clocks takes about a millisecond. The clock and
 /// the DRAM rate are the nominal values of the architecture.
 DeviceInfo identify_device(const Driver& driver, CUdevice device);
+
+/// The memory that the GPU of the current CUDA context has left. Throws Error.
+std::int64_t free_bytes(const Driver& driver);
 
 /// The CUDA version that the driver supports, such as "13.0".
 std::string driver_version(const Driver& driver);

@@ -5,6 +5,7 @@
 #include "config/repack.hpp"
 #include "config/supported.hpp"
 #include "config/workspace.hpp"
+#include "gpu/device.hpp"
 #include "gpu/foreign_kernel.hpp"
 #include "gpu/nvml.hpp"
 #include "runtime/gpu_lock.hpp"
@@ -132,12 +133,10 @@ struct DeviceMeasurer::Session {
   bool holds_normal = false;
 };
 
-DeviceMeasurer::DeviceMeasurer(DeviceState& device, OnStep on_step) : device_(device), on_step_(std::move(on_step)) {
-  std::size_t free = 0;
-  std::size_t total = 0;
-  device.driver().check(device.driver().cuMemGetInfo(&free, &total), "ask for the GPU's free memory");
-  gpu_ = {device.info_with_clocks(), device.environment(), static_cast<std::int64_t>(free)};
-}
+DeviceMeasurer::DeviceMeasurer(DeviceState& device, OnStep on_step)
+    : device_(device),
+      on_step_(std::move(on_step)),
+      gpu_{device.info_with_clocks(), device.environment(), free_bytes(device.driver())} {}
 
 DeviceMeasurer::~DeviceMeasurer() = default;
 

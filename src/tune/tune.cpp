@@ -6,6 +6,7 @@
 #include "config/class_key.hpp"
 #include "config/render.hpp"
 #include "config/repack.hpp"
+#include "gpu/device.hpp"
 #include "gpu/kernel_builder.hpp"
 #include "gpu/operand_pool.hpp"
 #include "plan/affordable.hpp"
@@ -35,13 +36,6 @@ using Clock = std::chrono::steady_clock;
 constexpr double kCompileShare = 0.6;     // of the time
 constexpr std::size_t kEnoughVetted = 4;  // a race of fewer kernels says little
 constexpr int kMostBesideWork = 10;       // candidates; a round of them fits into a slice or two
-
-std::int64_t free_bytes(const Driver& driver) {
-  std::size_t free = 0;
-  std::size_t total = 0;
-  driver.check(driver.cuMemGetInfo(&free, &total), "ask for the GPU's free memory");
-  return static_cast<std::int64_t>(free);
-}
 
 /// The kernels that measuring `candidates` needs beside them.
 std::vector<KernelSource> helpers_of(const std::vector<Candidate>& candidates, const std::string& arch,

@@ -135,13 +135,6 @@ ContextOptions context_options(const Session& session) {
 Gpu::Gpu(const Session& session)
     : driver_(Driver::get()), context_(driver_, checked_ordinal(driver_, session.device)) {}
 
-std::int64_t Gpu::free_bytes() const {
-  std::size_t free = 0;
-  std::size_t total = 0;
-  driver_.check(driver_.cuMemGetInfo(&free, &total), "ask for the GPU's free memory");
-  return static_cast<std::int64_t>(free);
-}
-
 DeviceInfo planned_device(const Session& session, const std::string& arch) {
   if (!arch.empty()) return nominal_device(arch);
   try {
@@ -189,7 +182,7 @@ void add_scratch_option(CLI::App& app, std::string& scratch) {
 }
 
 std::int64_t scratch_bytes(const Gpu& gpu, const std::string& option) {
-  return option.empty() ? gpu.free_bytes() / 2 : static_cast<std::int64_t>(parse_size(option));
+  return option.empty() ? free_bytes(gpu.driver()) / 2 : static_cast<std::int64_t>(parse_size(option));
 }
 
 void explain_failed_builds() { Nvrtc::get(); }

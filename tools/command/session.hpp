@@ -80,7 +80,6 @@ class Gpu {
 
   const Driver& driver() const { return driver_; }
   CUdevice device() const { return context_.device(); }
-  std::int64_t free_bytes() const;
 
  private:
   const Driver& driver_;
