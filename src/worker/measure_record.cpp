@@ -1,5 +1,7 @@
 #include "worker/measure_record.hpp"
 
+#include "base/member_count.hpp"
+
 #include <hotgemm/version.hpp>
 
 #include <algorithm>
@@ -8,6 +10,15 @@
 
 namespace hotgemm {
 namespace {
+
+// What is left out here has its default in the other process.
+static_assert(member_count<MeasureOptions>() == 4 && member_count<RaceOptions>() == 14 &&
+                  member_count<BlockLengths>() == 3 && member_count<CublasQuestion>() == 4 &&
+                  member_count<Trial>() == 3 && member_count<Cubin>() == 8 && member_count<GpuFacts>() == 5 &&
+                  member_count<DeviceInfo>() == 7 && member_count<Environment>() == 5 && member_count<Verdict>() == 2 &&
+                  member_count<BlockReport>() == 2 && member_count<ClockState>() == 6 &&
+                  member_count<CublasComparison>() == 4,
+              "encode and decode the new field, unless only its own process needs it; then correct the number");
 
 void add_trials(FieldWriter& fields, std::span<const Trial> trials) {
   fields.add_number(static_cast<std::uint64_t>(trials.size()));
