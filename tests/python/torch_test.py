@@ -653,6 +653,31 @@ def test_gradcheck_of_linear(activation):
     assert torch.autograd.gradgradcheck(lambda x, w, b, r: torch.ops.hotgemm.linear(x, w, b, activation, r, 0.5), operands)
 
 
+@pytest.mark.parametrize("activation", ["none", "gelu", "silu"])
+@pytest.mark.parametrize("use", [torch.ops.hotgemm.linear, ht.linear])
+def test_transforms_of_linear(kernels, use, activation):
+    """In forward mode, and under torch.func, whose tensors no kernel of ours may get."""
+    x, w, bias, residual = (operand.float() for operand in linear_operands())
+    x, residual = x[0, :3], residual[0, :3]
+
+    def ours(x):
+        return use(x, w, bias, activation, residual, 0.5)
+
+    def stock(x):
+        return _operators._activated(0.5 * F.linear(x, w) + bias, activation) + residual
+
+    def tangent(compute):
+        with torch.autograd.forward_ad.dual_level():
+            return torch.autograd.forward_ad.unpack_dual(compute(torch.autograd.forward_ad.make_dual(x, x / 2))).tangent
+
+    for derive in (tangent, lambda compute: torch.func.jvp(compute, (x,), (x / 2,))[1],
+                   lambda compute: torch.func.grad(lambda x: compute(x).sum())(x),
+                   lambda compute: torch.func.jacrev(compute)(x), lambda compute: torch.func.jacfwd(compute)(x),
+                   lambda compute: torch.func.hessian(lambda x: compute(x).sum())(x),
+                   lambda compute: torch.vmap(torch.func.grad(lambda x: compute(x).sum()))(x.expand(2, *x.shape))):
+        torch.testing.assert_close(derive(ours), derive(stock), rtol=1e-3, atol=1e-3)
+
+
 def test_opcheck(kernels):
     x, w, bias, residual = linear_operands(requires_grad=True)
     for name in ("linear", "linear_with_aux"):

@@ -6,6 +6,7 @@ import threading
 
 import torch
 import torch.nn.functional as F
+from torch.autograd import forward_ad
 
 from . import _adapter
 
@@ -227,8 +228,33 @@ def _linear_with_aux_backward(ctx: Any, grad: Tensor, grad_aux: Tensor) -> tuple
     return (*_product_backward(ctx, before, x, weight), None, grad if _needs(ctx, 4) else None, None)
 
 
-torch.library.register_autograd("hotgemm::linear", _linear_backward, setup_context=_save, lib=_library)
-torch.library.register_autograd("hotgemm::linear_with_aux", _linear_with_aux_backward, setup_context=_save, lib=_library)
+def _is_transformed(arguments: tuple[Any, ...]) -> bool:
+    """Whether torch.func differentiates the call, or an argument has a tangent."""
+    if torch._C._functorch.peek_interpreter_stack() is not None:
+        return True
+    if forward_ad._current_level < 0:
+        return False
+    return any(isinstance(argument, torch.Tensor) and forward_ad.unpack_dual(argument).tangent is not None
+               for argument in arguments)
+
+
+class _Autograd:
+    """In place of a library, for torch.library.register_autograd: its kernel drops tangents without an error, and raises
+    one under torch.func. There `compute` is called, whose operators PyTorch differentiates itself."""
+
+    def __init__(self, compute: Any) -> None:
+        self._compute = compute
+
+    def impl(self, name: str, kernel: Any, key: str, *, with_keyset: bool) -> None:
+        def differentiated(keyset: Any, *arguments: Any) -> Any:
+            return self._compute(*arguments) if _is_transformed(arguments) else kernel(keyset, *arguments)
+
+        _library.impl(name, differentiated, key, with_keyset=with_keyset)
+
+
+for _name, _compute, _backward in (("linear", _linear_by_torch, _linear_backward),
+                                   ("linear_with_aux", _linear_with_aux_by_torch, _linear_with_aux_backward)):
+    torch.library.register_autograd("hotgemm::" + _name, _backward, setup_context=_save, lib=_Autograd(_compute))
 
 
 # ---- autocast, vmap ----
