@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -203,6 +205,11 @@ bool broadcasts_to(const Tensor& tensor, std::int64_t rows, std::int64_t cols) {
          (dim < 2 || tensor.sizes[0] == 1 || tensor.sizes[0] == rows);
 }
 
+/// True if a float holds the number. PyTorch raises an error where one would overflow.
+bool is_float(double number) {
+  return !std::isfinite(number) || std::abs(number) <= double{std::numeric_limits<float>::max()};
+}
+
 /// True if nothing is wrong with the operands. Errors are left to PyTorch's own kernel, with their classes and words,
 /// and are not counted, as those of mm are not.
 bool is_plain(const Addmm& sum) {
@@ -214,7 +221,7 @@ bool is_plain(const Addmm& sum) {
 /// True if the sum is ours to compute. Where the type is another, PyTorch's own kernel wants the scalars as they were.
 bool admits_addmm(const Addmm& sum) {
   if (!is_plain(sum)) return false;
-  if (element_of(sum.a.dtype)) return true;
+  if (element_of(sum.a.dtype)) return is_float(sum.beta) && is_float(sum.alpha);
   Ledger::get().count(Operator::addmm, Outcome::type);
   return false;
 }

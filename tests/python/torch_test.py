@@ -461,6 +461,8 @@ def test_addmm_of_other_types_and_errors():
     for compute in (lambda: torch.addmm(c, a, integers(7, 8)), lambda: torch.addmm(integers(3), a, a),
                     lambda: torch.addmm(integers(3, 8), a, a), lambda: torch.addmm(integers(1, 8, 8), a, a),
                     lambda: torch.addmm(c, a, a.float()), lambda: torch.addmm(c, a[0], a),
+                    lambda: torch.addmm(c, a, a, alpha=1e300), lambda: torch.addmm(c, a, a, beta=-1e300),
+                    lambda: torch.addmm(c, a, a, alpha=1e300, out=a.clone()),
                     lambda: torch.addmm(c, a, a, out=a.float())):
         ours, stock = same_error(compute, addmm=True)
         assert ours == stock
