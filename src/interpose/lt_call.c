@@ -6,6 +6,7 @@
 
 // Attributes that cublasLt.h of CUDA 12, or of CUDA 13, does not have under these names.
 enum { kLayoutBatchMode = 8, kDescCountersIn = 29, kDescCountersOut = 30, kDescEmulation = 38 };
+enum { kDescAlphaStride = 39, kDescBetaStride = 40 };
 enum { kStrided = 0, kPointerArray = 1 };  // batch modes
 enum { kHasAuxiliary = 128 };              // the bit of all epilogues with an auxiliary matrix
 
@@ -194,6 +195,15 @@ static enum reason read_operation(const struct cublaslt* real, const struct lt_c
   return REASON_SERVED;
 }
 
+// cuBLASLt 13.4 has a scalar for each product of a batch. A library without them does not know the attributes.
+static bool has_scalars_of_products(const struct cublaslt* real, cublasLtMatmulDesc_t desc,
+                                    const struct product* product) {
+  int64_t alpha = 0, beta = 0;
+  if (product->batch == 1) return false;
+  return (HOTGEMM_READ_DESC(real, desc, kDescAlphaStride, alpha) && alpha != 0) ||
+         (HOTGEMM_READ_DESC(real, desc, kDescBetaStride, beta) && beta != 0);
+}
+
 // A library without emulation does not know the attribute. Elements of 16 bits are multiplied as they are.
 static bool is_emulated(const struct cublaslt* real, const struct lt_call* call, const struct product* product) {
   const void* emulation = NULL;
@@ -208,6 +218,7 @@ enum reason read_lt_call(const struct cublaslt* real, const struct lt_call* call
   }
   enum reason reason = read_operation(real, call, product);
   if (reason == REASON_SERVED) reason = read_layouts(real, call, product);
+  if (reason == REASON_SERVED && has_scalars_of_products(real, call->desc, product)) reason = REASON_SCALARS;
   if (reason == REASON_SERVED && is_emulated(real, call, product)) reason = REASON_ARITHMETIC;
   if (reason == REASON_SERVED) reason = read_epilogue(real, call, product);
   return reason;

@@ -76,6 +76,9 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* desc, cublasComput
     if (HOTGEMM_FAKE_MAJOR < 13) set<const void*>(*all, pointer, nullptr);
   }
   if (HOTGEMM_FAKE_MAJOR >= 13) set<const void*>(*all, 38, nullptr);  // CUBLASLT_MATMUL_DESC_EMULATION_DESCRIPTOR
+  for (const int stride : {39, 40}) {  // CUBLASLT_MATMUL_DESC_ALPHA_BATCH_STRIDE, …_BETA_…
+    if (HOTGEMM_FAKE_MAJOR >= 13) set<std::int64_t>(*all, stride, 0);
+  }
   *desc = reinterpret_cast<cublasLtMatmulDesc_t>(all);
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -30,6 +30,19 @@ TEST_F(Lt, ServesABatch) {
   expect_passed_on();
 }
 
+TEST_F(Lt, PassesOnAScalarForEachProduct) {
+  if (HOTGEMM_FAKE_MAJOR < 13) GTEST_SKIP() << "a library without distances of scalars";
+  for (const int attribute : {39, 40}) {  // CUBLASLT_MATMUL_DESC_ALPHA_BATCH_STRIDE, …_BETA_…
+    describe({.batch = 3, .beta = 1});
+    expect_served();
+    set(attribute, std::int64_t{1});
+    expect_passed_on();
+    describe({.beta = 1});
+    set(attribute, std::int64_t{1});  // of no consequence for one product
+    expect_served();
+  }
+}
+
 TEST_F(Lt, ServesArraysOfPointers) {
   if (HOTGEMM_FAKE_MAJOR < 13) GTEST_SKIP() << "a library without batch modes";
   forget();

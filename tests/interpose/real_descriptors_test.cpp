@@ -140,6 +140,21 @@ TEST_F(RealLt, BatchesAreRead) {
   EXPECT_EQ(product_.auxiliary.stride, 2000);
 }
 
+TEST_F(RealLt, AScalarForEachProductIsSeen) {
+  for (cublasLtMatrixLayout_t layout : {call_.layout_a, call_.layout_b, call_.layout_d}) {
+    set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, std::int32_t{5});
+  }
+  for (const int attribute : {39, 40}) {  // CUBLASLT_MATMUL_DESC_ALPHA_BATCH_STRIDE, …_BETA_…
+    std::int64_t stride = 1;
+    const auto number = static_cast<cublasLtMatmulDescAttributes_t>(attribute);
+    if (desc_set_(call_.desc, number, &stride, sizeof stride) != CUBLAS_STATUS_SUCCESS) GTEST_SKIP() << "before 13.4";
+    EXPECT_EQ(read(), REASON_SCALARS);
+    stride = 0;
+    set(number, stride);
+    EXPECT_EQ(read(), REASON_SERVED);
+  }
+}
+
 TEST_F(RealLt, WhatIsNotServedIsSeen) {
   set(CUBLASLT_MATMUL_DESC_POINTER_MODE, std::int32_t{CUBLASLT_POINTER_MODE_DEVICE});
   EXPECT_EQ(read(), REASON_SCALARS);
