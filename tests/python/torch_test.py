@@ -819,6 +819,15 @@ def test_swap_linear(kernels):
     assert len(ht.swap_linear(alone)) == 1 and type(alone) is ht.Linear
 
 
+def test_undo_says_which_layers_it_leaves(kernels):
+    stock = model()
+    swap = ht.swap_linear(stock)
+    torch.nn.utils.parametrizations.weight_norm(stock[0])  # derives a class from that of the layer
+    with pytest.warns(UserWarning, match="leaves 1 of 2 layers"):
+        swap.undo()
+    assert isinstance(stock[0], ht.Linear) and type(stock[2][0]) is torch.nn.Linear
+
+
 # ---- vLLM ----
 
 

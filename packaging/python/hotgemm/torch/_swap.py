@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import torch
 
 from . import _operators  # noqa: F401  defines the operators
@@ -31,9 +33,17 @@ class Swap:
         return len(self._layers)
 
     def undo(self) -> None:
+        """Warns of layers whose class another library has derived from ours since, as parametrizations and FSDP do:
+        hotgemm goes on to compute them."""
+        derived = 0
         for layer in self._layers:
             if type(layer) is Linear:
                 layer.__class__ = torch.nn.Linear
+            elif isinstance(layer, Linear):
+                derived += 1
+        if derived:
+            warnings.warn(f"undo() leaves {derived} of {len(self)} layers to hotgemm, whose class was derived since "
+                          "swap_linear()", stacklevel=2)
         self._layers = []
 
     def __enter__(self) -> Swap:
