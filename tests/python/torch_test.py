@@ -343,6 +343,23 @@ def test_deterministic_order_is_a_class_of_its_own():
     assert any("order=deterministic" in problem.text for problem in ht.report().problems)
 
 
+def test_options_end_with_the_override(kernels):
+    """They hold for the operators too, which are there without it."""
+    x, w = integers(24, 40), integers(16, 40)
+
+    def problems():
+        ht.report(reset=True)
+        torch.ops.hotgemm.linear(x, w)
+        return [problem.text for problem in ht.report().problems]
+
+    with enable(order="deterministic"):
+        assert problems() == ["24 16 40 nt f16 order=deterministic align=16"]
+    assert problems() == ["24 16 40 nt f16 align=16"]
+    enable(order="batch_invariant")
+    ht.disable()
+    assert problems() == ["24 16 40 nt f16 align=16"]
+
+
 def test_threads():
     a, b = integers(24, 40), integers(40, 16)
     want = a @ b

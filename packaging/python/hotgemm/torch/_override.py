@@ -108,6 +108,7 @@ def is_enabled() -> bool:
 
 def _apply() -> None:
     """Registers what the active overrides need, and takes back the rest."""
+    has_been_active = bool(_registered)
     wanted = {override.key for override in _active}
     wanted_addmm = {override.key for override in _active[-1:] if override.addmm}
     for key in list(_registered):
@@ -116,6 +117,8 @@ def _apply() -> None:
             _registered.pop(key).remove()
     if _active:
         _adapter.library().hotgemm_torch_configure(_active[-1]._settings)
+    elif has_been_active:  # the operators are still there, and have the order too
+        _adapter.library().hotgemm_torch_configure(_adapter.Settings())
     for key in wanted:
         if key not in _registered:
             _registered[key] = _adapter.Kernels("aten", key, _KERNELS)
