@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace hotgemm::torch {
 namespace {
@@ -137,8 +138,8 @@ void check_type(const Tensor& x, const Tensor& other, const char* name) {
 
 /// The checks of the operator in Python, in its words: PyTorch before 2.13 does not hand a message on. The sizes of the
 /// result.
-std::array<std::int64_t, 64> check_linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias,
-                                          const std::optional<Tensor>& residual) {
+std::vector<std::int64_t> check_linear(const Tensor& x, const Tensor& weight, const std::optional<Tensor>& bias,
+                                       const std::optional<Tensor>& residual) {
   if (weight.dim != 2 || x.dim < 1) {
     throw std::runtime_error("hotgemm::linear: x has " + std::to_string(x.dim) + " dimensions and weight " +
                              std::to_string(weight.dim) + "; at least 1 and 2 are needed");
@@ -150,14 +151,13 @@ std::array<std::int64_t, 64> check_linear(const Tensor& x, const Tensor& weight,
   check_type(x, weight, "weight");
   if (bias) check_type(x, *bias, "bias");
   if (residual) check_type(x, *residual, "residual");
-  std::array<std::int64_t, 64> sizes;
-  std::copy_n(x.sizes, x.dim, sizes.begin());
-  sizes[static_cast<std::size_t>(x.dim - 1)] = weight.sizes[0];
+  std::vector<std::int64_t> sizes(x.sizes, x.sizes + x.dim);  // of any number
+  sizes.back() = weight.sizes[0];
   if (bias && (bias->dim != 1 || bias->sizes[0] != weight.sizes[0])) {
     throw std::runtime_error("hotgemm::linear: bias has the shape " + shape_text(bias->sizes, bias->dim) +
                              ", the result " + shape_text(sizes.data(), x.dim));
   }
-  if (residual && (residual->dim != x.dim || !std::equal(sizes.begin(), sizes.begin() + x.dim, residual->sizes))) {
+  if (residual && (residual->dim != x.dim || !std::equal(sizes.begin(), sizes.end(), residual->sizes))) {
     throw std::runtime_error("hotgemm::linear: residual has the shape " + shape_text(residual->sizes, residual->dim) +
                              ", the result " + shape_text(sizes.data(), x.dim));
   }

@@ -5,6 +5,7 @@
 #include <array>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace hotgemm::torch {
 
@@ -32,16 +33,18 @@ Tensor read(Handle handle) {
 }
 
 Owned empty_like(const Tensor& like, const std::int64_t* sizes, std::int64_t dim) {
-  constexpr std::int64_t kMaxDim = 64;  // as PyTorch has it
-  if (dim > kMaxDim) throw std::runtime_error("hotgemm: a tensor of more than 64 dimensions");
-  std::array<std::int64_t, kMaxDim> strides;
+  constexpr std::size_t kFew = 8;  // more take an allocation
+  const auto count = static_cast<std::size_t>(dim);
+  std::array<std::int64_t, kFew> few;
+  std::vector<std::int64_t> many(count > kFew ? count : 0);
+  std::int64_t* strides = count > kFew ? many.data() : few.data();
   std::int64_t stride = 1;
   for (std::int64_t i = dim - 1; i >= 0; --i) {
-    strides[static_cast<std::size_t>(i)] = stride;
+    strides[i] = stride;
     stride *= sizes[i] > 0 ? sizes[i] : 1;
   }
   Handle made = nullptr;
-  if (shim().empty_strided(dim, sizes, strides.data(), like.dtype, like.device_type, like.device_index, &made) != 0) {
+  if (shim().empty_strided(dim, sizes, strides, like.dtype, like.device_type, like.device_index, &made) != 0) {
     throw_of_torch("allocating the result of a matrix product");
   }
   return Owned(made);

@@ -559,6 +559,13 @@ def test_linear(kernels):
     assert torch.equal(counted_linear(lambda: linear(x[:, :1, 8:], w[:, 8:])), F.linear(x[:, :1, 8:], w[:, 8:]))
 
 
+@pytest.mark.parametrize("dimensions", [9, 64, 65, 100, 3000])
+def test_linear_of_many_dimensions(kernels, dimensions):
+    x, w = integers(24, 40).reshape(4, 6, *[1] * (dimensions - 3), 40), integers(16, 40)
+    result = counted_linear(lambda: torch.ops.hotgemm.linear(x, w))
+    assert result.shape == (*x.shape[:-1], 16) and torch.equal(result.flatten(0, -2), F.linear(x.flatten(0, -2), w))
+
+
 @pytest.mark.parametrize("activation", ["gelu", "gelu_erf", "silu", "sigmoid", "tanh"])
 def test_activations(kernels, activation):
     x, w = integers(8, 16) / 4, integers(16, 16) / 4
