@@ -29,8 +29,10 @@ AppendFile AppendFile::in_layer(const std::filesystem::path& layer, const char* 
       open_records(layer, kind, trust_shared, /*create=*/true,
                    [](const std::string& trouble) { throw Error(ErrorCode::io_error, trouble); });
   if (!directory) fail(path, "its directory has just been removed");
-  LockedDescriptor fd =
-      LockedDescriptor::open([&] { return ::openat(directory.get(), name.c_str(), kFlags | O_NOFOLLOW, 0600); });
+  LockedDescriptor fd = LockedDescriptor::open([&] {
+    const int made = open_new_records(directory.get(), name, trust_shared);
+    return made >= 0 || errno != EEXIST ? made : ::openat(directory.get(), name.c_str(), kFlags | O_NOFOLLOW, 0600);
+  });
   struct stat status {};
   if (!fd || ::fstat(fd.get(), &status) != 0) fail(path, std::strerror(errno));
   if (!S_ISREG(status.st_mode)) fail(path, "it is not a regular file");

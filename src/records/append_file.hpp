@@ -23,8 +23,8 @@ struct LayerOptions {
 class AppendFile {
  public:
   /// Opens `name` among the records of `kind` in a user's layer, under the conditions of open_records. A missing file
-  /// is made with mode 0600. Symbolic links are not followed. With `afresh`, the file is emptied. Throws
-  /// Error{io_error}, also if another process is appending to the file.
+  /// is made with the mode of record_file_mode. Symbolic links are not followed. With `afresh`, the file is emptied.
+  /// Throws Error{io_error}, also if another process is appending to the file.
   static AppendFile in_layer(const std::filesystem::path& layer, const char* kind, const std::string& name,
                              bool trust_shared, bool afresh);
 

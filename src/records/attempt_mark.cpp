@@ -35,10 +35,7 @@ void AttemptMark::create() {
   name_ = new_segment_name();
   // The lock comes before the name, so that no other process sees the file of a live process without its lock.
   const std::string unfinished = name_ + ".tmp";
-  fd_ = LockedDescriptor::open([&] {
-    return ::openat(directory_.get(), unfinished.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                    0600);
-  });
+  fd_ = LockedDescriptor::open([&] { return open_new_records(directory_.get(), unfinished, options_.trust_shared); });
   if (!fd_) throw_mark_error(std::strerror(errno));
   const bool is_locked = ::flock(fd_.get(), LOCK_SH) == 0;
   if (is_locked && ::renameat(directory_.get(), unfinished.c_str(), directory_.get(), name_.c_str()) == 0) return;

@@ -108,7 +108,8 @@ void CublasChoices::keep(const CublasChoiceKey& key, CublasChoice choice) {
     const FileDescriptor directory =
         open_records(options_.user_directory, kCublasChoices, options_.trust_shared, /*create=*/true,
                      [](const std::string& trouble) { throw Error(ErrorCode::io_error, trouble); });
-    if (directory) publish_lines(directory.get(), name, std::span(&line, 1), 0600);
+    if (!directory) return;
+    publish_lines(directory.get(), name, std::span(&line, 1), record_file_mode(directory.get(), options_.trust_shared));
   } catch (const Error& error) {
     has_disk_ = false;
     options_.warn(std::string(error.what()) + "; choices among cuBLAS's algorithms are kept in memory only");

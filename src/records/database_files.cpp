@@ -107,13 +107,25 @@ void populate(char* data, std::size_t size) {
 #endif
 }
 
+/// The mode that a shared directory hands down to what is made in it; nullopt if it is not shared.
+std::optional<mode_t> mode_handed_down(int directory_fd, bool trust_shared) {
+  struct stat status {};
+  if (!trust_shared || ::fstat(directory_fd, &status) != 0) return std::nullopt;
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return std::nullopt;
+  return status.st_mode & 02777U;  // with the bit by which new directories get the group
+}
+
+/// Makes a directory unless it is there. It gets `mode` whatever the umask. False, with errno, if it cannot be made.
+bool make_directory(int parent_fd, const char* name, mode_t mode) {
+  if (::mkdirat(parent_fd, name, 0700) != 0) return errno == EEXIST || errno == EISDIR;
+  return ::fchmodat(parent_fd, name, mode, 0) == 0;
+}
+
 void make_directories(const std::filesystem::path& path) {
   std::filesystem::path so_far;
   for (const std::filesystem::path& part : path) {
     so_far /= part;
-    if (::mkdir(so_far.c_str(), 0700) != 0 && errno != EEXIST && errno != EISDIR) {
-      throw io_error("create the directory " + so_far.string());
-    }
+    if (!make_directory(AT_FDCWD, so_far.c_str(), 0700)) throw io_error("create the directory " + so_far.string());
   }
 }
 
@@ -123,12 +135,13 @@ FileDescriptor open_records(const std::filesystem::path& layer, const char* kind
                             const Report& report) {
   std::filesystem::path path = layer;
   FileDescriptor directory;
+  mode_t mode = 0700;
   try {
     if (create) make_directories(layer);
     for (const char* part : {"", "v1", kind}) {
       if (*part != '\0') {
         path /= part;
-        if (create && ::mkdirat(directory.get(), part, 0700) != 0 && errno != EEXIST) {
+        if (create && !make_directory(directory.get(), part, mode)) {
           throw io_error("create the directory " + path.string());
         }
       }
@@ -144,12 +157,25 @@ FileDescriptor open_records(const std::filesystem::path& layer, const char* kind
       const std::string reason = distrust(next.get(), this_user(), trust_shared);
       if (!reason.empty()) throw io_error("use the records in " + path.string(), reason);
       directory = std::move(next);
+      if (*part == '\0') mode = mode_handed_down(directory.get(), trust_shared).value_or(mode);
     }
   } catch (const Error& error) {
     report(error.what());
     return {};
   }
   return directory;
+}
+
+unsigned record_file_mode(int directory_fd, bool trust_shared) {
+  return mode_handed_down(directory_fd, trust_shared).value_or(0600) & 0666U;
+}
+
+int open_new_records(int directory_fd, const std::string& name, bool trust_shared) {
+  const unsigned mode = record_file_mode(directory_fd, trust_shared);
+  constexpr int kFlags = O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  const int fd = ::openat(directory_fd, name.c_str(), kFlags, 0600);
+  if (fd >= 0) ::fchmod(fd, mode);  // if it fails, the file has fewer rights, never more
+  return fd;
 }
 
 std::vector<std::string> segment_names(int directory_fd) {
@@ -264,10 +290,7 @@ Segment Segment::create(const std::filesystem::path& layer, const char* kind, bo
   for (int attempt = 0; attempt < 3; ++attempt) {
     std::string name = new_segment_name();
     // Open for reading too, because a shared lock on NFS needs that. It would fail, and prune would remove the segment.
-    LockedDescriptor fd = LockedDescriptor::open([&] {
-      return ::openat(directory.get(), name.c_str(), O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                      0600);
-    });
+    LockedDescriptor fd = LockedDescriptor::open([&] { return open_new_records(directory.get(), name, trust_shared); });
     if (!fd) throw io_error("create the segment " + name + " in " + layer.string());
     // On a file system without locks (some network file systems), lock_segment cannot lock either and so never removes
     // this file.

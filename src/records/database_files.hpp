@@ -58,9 +58,18 @@ void for_each_line(std::string_view text, Visit&& visit) {
 
 /// Opens the directory of one kind of records in a user's layer; empty if it does not exist. It and every directory
 /// from `layer` down must belong to this user and be writable by nobody else, unless `trust_shared`. A directory that
-/// breaks this rule is reported. With `create`, missing directories are made with mode 0700.
+/// breaks this rule is reported. With `create`, missing directories are made with mode 0700; with that of `layer` if
+/// `trust_shared`, and others may write to `layer`.
 FileDescriptor open_records(const std::filesystem::path& layer, const char* kind, bool trust_shared, bool create,
                             const Report& report);
+
+/// The mode of a new file in an open directory of records: 0600; that of the directory, without the right to execute,
+/// if `trust_shared`, and others may write to the directory.
+unsigned record_file_mode(int directory_fd, bool trust_shared);
+
+/// Makes a file of that mode, whatever the umask, and opens it for reading and appending. Returns -1, with errno, if it
+/// is there, or if it cannot be made.
+int open_new_records(int directory_fd, const std::string& name, bool trust_shared);
 
 /// The names of the segments in an open directory, sorted.
 std::vector<std::string> segment_names(int directory_fd);

@@ -106,13 +106,13 @@ class Best {
   std::int64_t now_ = std::time(nullptr);
 };
 
-void publish_segments(int directory_fd, std::span<const std::string> lines) {
+void publish_segments(int directory_fd, std::span<const std::string> lines, unsigned mode) {
   std::size_t first = 0, bytes = 0;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     bytes += lines[i].size() + 1;
     const bool is_last = i + 1 == lines.size();
     if (!is_last && bytes + lines[i + 1].size() < kSegmentBytes) continue;
-    publish_lines(directory_fd, new_segment_name(), lines.subspan(first, i + 1 - first), 0600);
+    publish_lines(directory_fd, new_segment_name(), lines.subspan(first, i + 1 - first), mode);
     first = i + 1;
     bytes = 0;
   }
@@ -311,7 +311,7 @@ PruneReport prune(const std::filesystem::path& user_directory, bool trust_shared
   for (std::string& line : best.lines()) lines.push_back(std::move(line));
   report.superseded = best.superseded();
   report.kept = lines.size();
-  publish_segments(directory.get(), lines);
+  publish_segments(directory.get(), lines, record_file_mode(directory.get(), trust_shared));
   for (const LockedSegment& segment : segments) ::unlinkat(directory.get(), segment.name.c_str(), 0);
   return report;
 }

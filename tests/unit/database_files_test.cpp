@@ -1,4 +1,7 @@
 #include "records/database_files.hpp"
+#include "records/append_file.hpp"
+#include "records/attempt_mark.hpp"
+#include "records/cublas_choices.hpp"
 #include "records/database_tools.hpp"
 
 #include "unit/database_fixture.hpp"
@@ -20,24 +23,58 @@
 namespace hotgemm {
 namespace {
 
+mode_t mode_of(const std::filesystem::path& path) {
+  struct stat status {};
+  EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
+  return status.st_mode & 07777;
+}
+
 TEST(DatabaseFiles, CreatesPrivateDirectoriesAndFilesWhateverTheUmask) {
+  for (const mode_t umask : {0u, 0377u}) {
+    const TemporaryDirectory directory;
+    DatabaseOptions options;
+    options.user_directory = directory.path() / "a" / "b";
+    const mode_t before = ::umask(umask);
+    Database database{options};
+    database.add(sample_record());
+    ::umask(before);
+    for (const char* part : {"a", "a/b", "a/b/v1", "a/b/v1/db"})
+      EXPECT_EQ(mode_of(directory.path() / part), 0700u) << part;
+    const auto files = files_in(options.user_directory / "v1" / "db");
+    ASSERT_EQ(files.size(), 1u);
+    EXPECT_EQ(mode_of(files[0]), 0600u);
+  }
+}
+
+TEST(DatabaseFiles, ASharedDirectoryHandsItsModeDown) {
   const TemporaryDirectory directory;
+  ASSERT_EQ(::chmod(directory.path().c_str(), 02770), 0);
+  LayerOptions layer{.user_directory = directory.path(), .writable = true, .trust_shared = true, .warn = {}};
   DatabaseOptions options;
-  options.user_directory = directory.path() / "a" / "b";
-  const mode_t before = ::umask(0);
-  Database database{options};
-  database.add(sample_record());
+  options.user_directory = directory.path();
+  options.trust_shared = true;
+  const mode_t before = ::umask(022);
+  Database{options}.add(sample_record());
+  prune(directory.path(), true, [](const TuningRecord&) { return false; });
+  AttemptMark mark(layer);
+  const RejectionRecord attempt{.identity = std::string(64, 'a'),
+                                .config = "simt_m32",
+                                .problem = "8 16 8 nn f16",
+                                .stage = "check",
+                                .reason = "fault: it ended its process",
+                                .environment = sample_record().environment};
+  mark.set({&attempt, 1});
+  const AppendFile journal = AppendFile::in_layer(directory.path(), kTuneJournals, "x.jsonl", true, false);
+  CublasChoices(layer).keep({}, {});
   ::umask(before);
-  const auto mode_of = [](const std::filesystem::path& path) {
-    struct stat status {};
-    EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
-    return status.st_mode & 0777;
-  };
-  for (const char* part : {"a", "a/b", "a/b/v1", "a/b/v1/db"})
-    EXPECT_EQ(mode_of(directory.path() / part), 0700u) << part;
-  const auto files = files_in(options.user_directory / "v1" / "db");
-  ASSERT_EQ(files.size(), 1u);
-  EXPECT_EQ(mode_of(files[0]), 0600u);
+  const std::filesystem::path top = directory.path() / "v1";
+  EXPECT_EQ(mode_of(top), 02770u);
+  for (const char* kind : {kTuningRecords, kAttempts, kTuneJournals, kCublasChoices}) {
+    EXPECT_EQ(mode_of(top / kind), 02770u) << kind;
+    const auto files = files_in(top / kind);
+    ASSERT_EQ(files.size(), 1u) << kind;
+    EXPECT_EQ(mode_of(files[0]), 0660u) << kind;
+  }
 }
 
 TEST(DatabaseFiles, OpeningCreatesNothing) {
