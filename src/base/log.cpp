@@ -1,13 +1,12 @@
 #include "base/log.hpp"
 
-#include "base/fork_guard.hpp"
-
 #include <hotgemm/context.hpp>
 
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include <cxxabi.h>
+#include <pthread.h>
 
 #include <condition_variable>
 #include <cstdlib>
@@ -41,19 +40,42 @@ LogLevel level_from_environment() {
   return parse_log_level(text != nullptr ? text : "").value_or(LogLevel::warn);
 }
 
+/// The default sink. It has a lock of its own: that of spdlog's sink is one for the process, and in a child of fork() a
+/// thread of the parent may hold it for ever.
+class DefaultSink {
+ public:
+  DefaultSink() : logger_("hotgemm", std::make_shared<spdlog::sinks::stderr_sink_st>()) {
+    logger_.set_level(spdlog::level::trace);
+    logger_.set_pattern("[%H:%M:%S.%e] [hotgemm] [%l] %v");
+  }
+  void write(LogLevel level, std::string_view message) {
+    const std::lock_guard lock(mutex_);
+    logger_.log(spdlog_level(level), spdlog::string_view_t(message.data(), message.size()));
+  }
+
+ private:
+  std::mutex mutex_;
+  spdlog::logger logger_;
+};
+
+class Logger;
+Logger& logger();
+
 /// A private logger outside spdlog's registry, because the host program may use spdlog too.
 class Logger {
  public:
-  Logger() : default_("hotgemm", std::make_shared<spdlog::sinks::stderr_sink_mt>()), level_(level_from_environment()) {
-    default_.set_level(spdlog::level::trace);
-    default_.set_pattern("[%H:%M:%S.%e] [hotgemm] [%l] %v");
+  Logger() : level_(level_from_environment()) {
+    const auto before = [] { logger().mutex_.lock(); };  // it is held for moments
+    const auto after = [] { logger().mutex_.unlock(); };
+    const auto after_in_child = [] { logger().begin_as_child(); };
+    ::pthread_atfork(before, after, after_in_child);
   }
   void set_sink(LogSink sink) {
     std::shared_ptr<Sink> former = sink ? std::make_shared<Sink>(std::move(sink)) : nullptr;
     std::unique_lock lock(mutex_);
     former.swap(sink_);
     // The threads of a parent that ran it do not exist in a child.
-    if (former && !is_forked_child()) ended_.wait(lock, [&] { return former->running == 0; });
+    if (former && !is_child_) ended_.wait(lock, [&] { return former->running == 0; });
   }
   void set_level(LogLevel level) {
     const std::lock_guard lock(mutex_);
@@ -70,9 +92,9 @@ class Logger {
     if (sink) {
       const EndOfCall end{*this, sink};
       if (pass(*sink, level, message)) return;
-      default_.log(spdlog::level::warn, "the log sink threw; its message follows");
+      default_->write(LogLevel::warn, "the log sink threw; its message follows");
     }
-    default_.log(spdlog_level(level), spdlog::string_view_t(message.data(), message.size()));
+    default_->write(level, message);
   }
 
  private:
@@ -97,6 +119,13 @@ class Logger {
     }
   };
 
+  /// Leaves the default sink as it is: a thread of the parent may have been writing to it.
+  void begin_as_child() {
+    is_child_ = true;
+    default_ = new DefaultSink;
+    mutex_.unlock();
+  }
+
   /// False if the sink threw: the caller is in the middle of something else. The cancellation of the thread passes.
   static bool pass(const Sink& sink, LogLevel level, std::string_view message) {
     try {
@@ -110,10 +139,11 @@ class Logger {
   }
 
   std::mutex mutex_;
-  std::condition_variable ended_;  // a call of a sink
-  spdlog::logger default_;
+  std::condition_variable ended_;           // a call of a sink
+  DefaultSink* default_ = new DefaultSink;  // as long as the process
   std::shared_ptr<Sink> sink_;
   LogLevel level_;
+  bool is_child_ = false;  // of a process that had this logger
 };
 
 Logger& logger() {
