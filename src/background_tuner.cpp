@@ -65,7 +65,7 @@ BackgroundTuner::BackgroundTuner(const ContextOptions& options, TuningPlace& pla
       tuning_(tune_options(options)) {}
 
 BackgroundTuner::~BackgroundTuner() {
-  if (is_forked_child()) {
+  if (has_lost_cuda()) {
     [[maybe_unused]] const Shared* const shared = shared_.release();
     [[maybe_unused]] const PacedMeasurer* const measurer = measurer_.release();  // its worker is the parent's
     return;
@@ -74,7 +74,7 @@ BackgroundTuner::~BackgroundTuner() {
 }
 
 void BackgroundTuner::add(DeviceState& device, const Workload& problem, const std::shared_ptr<const PlanImpl>& plan) {
-  if (is_forked_child()) return;
+  if (has_lost_cuda()) return;
   const Choice& choice = plan->choice();
   const double us = predicted_us(device, problem, choice);
   if (us > options_.slice_s * 1e6 || needs_blocks(device, problem, us)) {
@@ -96,7 +96,7 @@ void BackgroundTuner::add(DeviceState& device, const Workload& problem, const st
 
 bool BackgroundTuner::load_later(DeviceState& device, const Workload& problem,
                                  const std::shared_ptr<const PlanImpl>& plan) {
-  if (is_forked_child()) return false;
+  if (has_lost_cuda()) return false;
   const std::lock_guard lock(shared_->mutex);
   if (is_stopping_ || !begin_thread()) return false;
   shared_->to_load.push_back({.device = &device, .problem = problem, .plan = plan});
@@ -105,7 +105,7 @@ bool BackgroundTuner::load_later(DeviceState& device, const Workload& problem,
 }
 
 void BackgroundTuner::prepare_later(DeviceState& device, const Workload& problem, const Demands& demands) {
-  if (is_forked_child() || !device.is_primary()) return;
+  if (has_lost_cuda() || !device.is_primary()) return;
   watch_main_thread();
   const Preparing preparing{&device, class_key(problem), demands.tuned, demands.as_fast};
   const std::lock_guard lock(shared_->mutex);
@@ -117,7 +117,7 @@ void BackgroundTuner::prepare_later(DeviceState& device, const Workload& problem
 }
 
 void BackgroundTuner::retry_preparing() {
-  if (is_forked_child()) return;
+  if (has_lost_cuda()) return;
   const std::lock_guard lock(shared_->mutex);
   shared_->preparing.clear();
 }
@@ -141,7 +141,7 @@ bool BackgroundTuner::begin_thread() {
 }
 
 bool BackgroundTuner::wait(Clock::time_point deadline) {
-  if (is_forked_child()) return false;
+  if (has_lost_cuda()) return false;
   ++hurried_;
   std::unique_lock lock(shared_->mutex);
   shared_->changed.notify_all();
@@ -151,14 +151,14 @@ bool BackgroundTuner::wait(Clock::time_point deadline) {
 }
 
 void BackgroundTuner::wake() {
-  if (is_forked_child()) return;
+  if (has_lost_cuda()) return;
   const std::lock_guard lock(shared_->mutex);
   shared_->poll = kFirstPoll;
   shared_->changed.notify_all();
 }
 
 void BackgroundTuner::stop() noexcept {
-  if (is_forked_child()) return;
+  if (has_lost_cuda()) return;
   std::thread thread;
   {
     const std::lock_guard lock(shared_->mutex);
@@ -171,7 +171,7 @@ void BackgroundTuner::stop() noexcept {
 }
 
 std::size_t BackgroundTuner::waiting() const {
-  if (is_forked_child()) return 0;
+  if (has_lost_cuda()) return 0;
   const std::lock_guard lock(shared_->mutex);
   return shared_->waiting.size();
 }

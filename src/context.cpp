@@ -110,7 +110,7 @@ Context::Impl::~Impl() {
 }
 
 const Driver& Context::Impl::driver() {
-  if (is_forked_child()) throw Error(ErrorCode::forked, "CUDA cannot be used in a child of fork()");
+  if (has_lost_cuda()) throw Error(ErrorCode::forked, "CUDA cannot be used in a child of fork()");
   return Driver::get();
 }
 
@@ -138,7 +138,6 @@ DeviceState& Context::Impl::state_of(const Driver& driver, unsigned long long id
   if (DeviceState* state = find_state(id)) return *state;
   const std::lock_guard lock(mutex_);
   if (DeviceState* state = find_state(id)) return *state;
-  watch_for_fork();
   auto* node = new Node{DeviceState(driver, engine_), devices_.load()};
   devices_.store(node, std::memory_order_release);
   return node->state;

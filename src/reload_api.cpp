@@ -71,7 +71,7 @@ Context::Impl::Outdated Context::Impl::mark_if_outdated(DeviceState& device, con
 
 void Context::Impl::replace_outdated_here() {
   unsigned long long id = 0;
-  if (devices_.load() == nullptr || is_forked_child() || driver().cuCtxGetId(nullptr, &id) != CUDA_SUCCESS) return;
+  if (devices_.load() == nullptr || has_lost_cuda() || driver().cuCtxGetId(nullptr, &id) != CUDA_SUCCESS) return;
   for_each_device([&](DeviceState& device) {
     if (device.context_id() != id) return;
     for (const ClassKey& key : device.plans().keys()) {

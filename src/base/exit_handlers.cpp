@@ -23,7 +23,7 @@ struct ExitHandlers {
     return *all;
   }
   static void run() {
-    if (is_forked_child()) return;  // its threads are those of the parent, and one of these may have held the mutex
+    if (has_lost_cuda()) return;  // its threads are those of the parent, and one of these may have held the mutex
     std::vector<void (*)()> functions;
     {
       const std::lock_guard lock(instance().mutex);
@@ -61,6 +61,7 @@ void watch_main_thread() {
 void add_exit_handler(void (*function)()) {
   bool is_late = false;
   {
+    const ForkDelay delay;  // so that no child inherits the locked mutex
     const std::lock_guard lock(ExitHandlers::instance().mutex);
     ExitHandlers::instance().functions.push_back(function);
     is_late = ExitHandlers::instance().have_run;

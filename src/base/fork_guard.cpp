@@ -11,6 +11,8 @@ namespace hotgemm {
 namespace {
 
 std::atomic<bool> forked{false};
+std::atomic<bool> uses_cuda{false};  // this process, or one that it descends from
+std::atomic<bool> lost_cuda{false};
 
 // No lock: a child could not give back what its parent's thread had taken.
 std::atomic<int> delaying{0};  // threads that hold a ForkDelay
@@ -46,6 +48,7 @@ void before_fork() {
 void after_fork() { --forking; }
 void after_fork_in_child() {
   forked.store(true, std::memory_order_relaxed);
+  lost_cuda.store(uses_cuda, std::memory_order_relaxed);
   forking = 0;  // this thread is the only one
   delaying = delays_of_thread > 0 ? 1 : 0;
 }
@@ -58,6 +61,13 @@ void watch_for_fork() {
 }
 
 bool is_forked_child() noexcept { return forked.load(std::memory_order_relaxed); }
+
+void watch_cuda_for_fork() {
+  watch_for_fork();
+  uses_cuda = true;
+}
+
+bool has_lost_cuda() noexcept { return lost_cuda.load(std::memory_order_relaxed); }
 
 ForkDelay::ForkDelay() noexcept {
   watch_for_fork();

@@ -36,7 +36,7 @@ class LiveThreads {
 
  private:
   void stop_all() {
-    if (is_forked_child()) return;  // the threads are those of the parent
+    if (has_lost_cuda()) return;  // the threads are those of the parent
     for (;;) {
       Owner* owner = nullptr;
       {

@@ -23,7 +23,7 @@ Call::Call(const hotgemm_call* given) {
                 "call.device is " + std::to_string(call_.device) + "; it is an ordinal, or -1");
   }
   if (call_.device == -1) return;
-  if (is_forked_child()) throw Error(ErrorCode::forked, "CUDA cannot be used in a child of fork()");
+  if (has_lost_cuda()) throw Error(ErrorCode::forked, "CUDA cannot be used in a child of fork()");
   pushed_.emplace(Driver::get());
   pushed_->push_primary_if_none(call_.device);
 }

@@ -69,7 +69,7 @@ Driver load() {
 #undef HOTGEMM_RESOLVE
   driver.path = library.path();
   initialise(driver);
-  watch_for_fork();
+  watch_cuda_for_fork();
   return driver;
 }
 

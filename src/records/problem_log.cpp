@@ -34,7 +34,7 @@ ProblemLog::ProblemLog(ProblemLogOptions options) : options_(std::move(options))
 }
 
 ProblemLog::~ProblemLog() {
-  if (is_forked_child()) {
+  if (has_lost_cuda()) {
     [[maybe_unused]] const Shared* const shared = shared_.release();  // its thread is the parent's
     return;
   }
@@ -42,7 +42,7 @@ ProblemLog::~ProblemLog() {
 }
 
 void ProblemLog::stop() {
-  if (is_forked_child()) return;
+  if (has_lost_cuda()) return;
   std::thread thread;
   {
     const std::lock_guard lock(shared_->mutex);
@@ -56,7 +56,7 @@ void ProblemLog::stop() {
 }
 
 void ProblemLog::add_class(const ClassKey& key, const Workload& problem) {
-  if (is_full_.load(std::memory_order_relaxed) || is_forked_child()) return;
+  if (is_full_.load(std::memory_order_relaxed) || has_lost_cuda()) return;
   const std::string text = to_string(as_aligned(problem));
   {
     const std::lock_guard lock(shared_->mutex);

@@ -36,7 +36,7 @@ DeviceState::~DeviceState() {
   // Plans may live longer than this object, so the kernels are unloaded here, and not where the last plan is dropped.
   std::optional<RelaxedCaptureMode> relaxed;  // the program may be capturing elsewhere
   std::optional<ContextOfId> own;
-  if (!is_forked_child()) {
+  if (!has_lost_cuda()) {
     try {
       relaxed.emplace(driver_);
     } catch (const Error& error) {

@@ -126,7 +126,7 @@ void Plan::launch(Stream stream, const Operands& operands) const {
   if (is_less_aligned || found.beta_is_zero != planned.beta_is_zero) {
     refuse(operands, problem_, impl_->choice().config);
   }
-  if (is_forked_child()) throw Error(ErrorCode::forked, "CUDA cannot be used in a child of fork()");
+  if (has_lost_cuda()) throw Error(ErrorCode::forked, "CUDA cannot be used in a child of fork()");
   if (ProblemLog* const problems = impl_->problems()) problems->add(problem_);
   PushedContext pushed(impl_->driver());
   // The pool of workspace needs the current context; without workspace, enqueuing tells whether there is one.

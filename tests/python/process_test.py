@@ -98,6 +98,23 @@ def test_children_of_fork_may_use_it_first():
     """)
 
 
+def test_children_of_a_parent_that_only_compiled_may_use_it():
+    """NVRTC does not touch the GPU. The thread of the background is the child's own, which ends it."""
+    python("""
+    import os, sys, hotgemm
+    assert hotgemm.prewarm("24 24 24 nn f16", "sm_86", jobs=1).compiled == 1
+    child = os.fork()
+    if child == 0:
+        import device, numpy as np
+        context = hotgemm.Context(policy="background")
+        a, b, out = device.integers((8, 8)), device.integers((8, 8)), device.empty((8, 8))
+        for _ in range(3):
+            hotgemm.matmul(a, b, out, context=context)
+        sys.exit(0 if np.array_equal(out.values, a.values @ b.values) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    """)
+
+
 def test_a_process_ends_while_the_background_works():
     """A thread of the library logs when the interpreter is gone."""
     python("""

@@ -118,6 +118,25 @@ TEST_F(ForkDelayTest, AChildForksAndDelaysForks) {
   EXPECT_EQ(status_of_child(work), 0);
 }
 
+/// NVRTC marks children too, and they may use CUDA.
+TEST_F(ForkDelayTest, AChildHasLostCudaIfAnAncestorUsedIt) {
+  const auto must = [](bool condition) {
+    if (!condition) ::_exit(5);
+  };
+  const auto work = [&] {
+    must(is_forked_child() && !has_lost_cuda());
+    watch_cuda_for_fork();
+    must(!has_lost_cuda());
+    const auto has_lost = [&] { must(has_lost_cuda()); };
+    must(status_of_child([&] {
+           has_lost();
+           must(status_of_child(has_lost) == 0);
+         }) == 0);
+  };
+  watch_for_fork();
+  EXPECT_EQ(status_of_child(work), 0);
+}
+
 /// exit() in a child waits for a lock that a thread of the parent held when it registered a destructor.
 TEST_F(ForkDelayTest, AChildEndsWhereAThreadRegistersDestructors) {
   std::atomic<bool> is_over{false};
