@@ -88,11 +88,11 @@ bool is_kept(const Problem& problem, const PlanImpl& plan) {
 }  // namespace
 
 Context::Impl::Impl(const ContextOptions& options)
-    : options_(options),
-      control_(options.tuning_total_s),
-      place_(options),
-      engine_(options),
-      background_(options, place_, control_,
+    : options_(with_fixed_directory(options)),
+      control_(options_.tuning_total_s),
+      place_(options_),
+      engine_(options_),
+      background_(options_, place_, control_,
                   {.is_wanted = [this](const auto& waiting) { return is_wanted(waiting); },
                    .ended = [this](const auto& waiting, const auto* outcome) { exchange(waiting, outcome); },
                    .load = [this](const auto& waiting) { replace_interim(waiting); },

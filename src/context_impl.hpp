@@ -171,6 +171,10 @@ class Context::Impl {
   BackgroundTuner background_;
 };
 
+/// The options with an absolute cache directory, because the process may go to another directory. Throws
+/// Error{io_error}.
+ContextOptions with_fixed_directory(ContextOptions options);
+
 /// Validates a call. False if there is nothing to do.
 bool is_to_launch(const Problem& asked, const Operands& operands);
 

@@ -1,12 +1,15 @@
 #include "base/text.hpp"
 #include "config/problem_enums.hpp"
+#include "context_impl.hpp"
 
 #include <hotgemm/context.hpp>
 #include <hotgemm/error.hpp>
 
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
 #include <limits>
+#include <system_error>
 
 namespace hotgemm {
 namespace {
@@ -42,6 +45,18 @@ Policy parse_policy(std::string_view text) {
 }
 
 }  // namespace
+
+ContextOptions with_fixed_directory(ContextOptions options) {
+  if (options.cache_directory.empty()) return options;
+  std::error_code error;
+  const std::filesystem::path fixed = std::filesystem::absolute(options.cache_directory, error);
+  if (error) {
+    throw Error(ErrorCode::io_error, "cache_directory is \"" + options.cache_directory +
+                                         "\", and the working directory is not known: " + error.message());
+  }
+  options.cache_directory = fixed.string();
+  return options;
+}
 
 std::string_view to_string(Policy policy) {
   switch (policy) {

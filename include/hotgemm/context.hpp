@@ -116,8 +116,10 @@ struct ContextOptions {
   /// graphs may hold them: their number is bounded by the configs, not by the shapes. Plans of problems with
   /// SumOrder::deterministic, and of classes that are pinned, are not counted, and kept as long as this object.
   std::int64_t max_plans = 10'000;
-  std::string cache_directory;  ///< for cubins and records; empty: HOTGEMM_CACHE_DIR, else the user's cache directory
-  CacheOptions cache;           ///< the rest about the cache
+  /// For cubins and records; a relative path is one of the working directory when the Context is made. Empty:
+  /// HOTGEMM_CACHE_DIR, else the user's cache directory.
+  std::string cache_directory;
+  CacheOptions cache;              ///< the rest about the cache
   std::string template_directory;  ///< kernels are compiled from there; empty: HOTGEMM_TEMPLATE_DIR, else as built in
   /// The path of the `hotgemm` command, of this version. Tuning then measures in a process of it, which a bad kernel
   /// may end. Empty: HOTGEMM_WORKER, else the command that was installed with the library, if there is one. "none":

@@ -10,7 +10,9 @@
 #include <sys/auxv.h>
 
 #include <chrono>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 namespace hotgemm {
@@ -77,7 +79,10 @@ std::unique_ptr<ProblemLog> problem_log_of(const ContextOptions& options) {
     directory = variable;
   }
   if (directory.empty() || directory == "none") return nullptr;
-  return std::make_unique<ProblemLog>(ProblemLogOptions{.directory = std::move(directory)});
+  std::error_code none;  // without a working directory the log tells the reason
+  std::filesystem::path fixed = std::filesystem::absolute(directory, none);  // this process may go to another directory
+  if (none) fixed = std::move(directory);
+  return std::make_unique<ProblemLog>(ProblemLogOptions{.directory = std::move(fixed)});
 }
 
 }  // namespace

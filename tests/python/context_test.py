@@ -36,6 +36,28 @@ def test_options_are_taken_by_name(tmp_path):
     assert {"policy", "tuning.budget_s", "background.loads_kernels"} <= set(hotgemm.option_names())
 
 
+def test_relative_directories_stay_when_the_process_goes_elsewhere(tmp_path, monkeypatch):
+    first, second = tmp_path / "first", tmp_path / "second"
+    for directory in (first, second):
+        directory.mkdir()
+    monkeypatch.chdir(first)
+    with hotgemm.Context(policy="tune", cache_directory="cache", problem_log="log",
+                         tuning={"budget_s": 100, "max_candidates": 2, "scratch_bytes": "1M"}) as context:
+        monkeypatch.chdir(second)
+        hotgemm.matmul(*arrays(), context=context)
+    assert list((first / "cache/v1/db").iterdir()) and list((first / "log").iterdir())
+    assert not list(second.iterdir())
+
+
+def test_a_relative_directory_of_no_directory_is_named(tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(hotgemm.IoError, match='cache_directory is "cache".*No such file'):
+        hotgemm.Context(cache_directory="cache")
+
+
 def test_options_are_described_where_help_says():
     files = re.findall(r"[\w/]+\.(?:md|hpp)", hotgemm.Context.__doc__)
     described = "".join((pathlib.Path(__file__).parents[2] / file).read_text(encoding="utf-8") for file in files)
