@@ -138,7 +138,10 @@ bool ChildProcess::wait_for_end(Deadline deadline) {
     const pid_t reaped = ::waitpid(pid_, &status, WNOHANG);
     if (reaped == pid_) status_ = status;
     // If the host program ignores SIGCHLD, the kernel reaps its children, and the exit status is lost.
-    if (reaped < 0 && errno == ECHILD) status_ = 0;
+    if (reaped < 0 && errno == ECHILD) {
+      is_status_lost_ = true;
+      status_ = 0;
+    }
     if (status_) return true;
     if (Clock::now() >= deadline) return false;
     std::this_thread::sleep_for(nap);
@@ -165,6 +168,7 @@ void ChildProcess::end(std::chrono::milliseconds patience) {
 
 std::string ChildProcess::how_it_ended() const {
   if (!status_) return "still running";
+  if (is_status_lost_) return "an unknown status: this program ignores SIGCHLD, or waits for all of its children";
   if (WIFSIGNALED(*status_)) {
     return "signal " + std::to_string(WTERMSIG(*status_)) + " (" + ::strsignal(WTERMSIG(*status_)) + ")";
   }

@@ -81,6 +81,16 @@ TEST(ChildProcessTest, SaysWhichSignalEndedIt) {
   EXPECT_EQ(child.how_it_ended(), "signal 11 (Segmentation fault)");
 }
 
+TEST(ChildProcessTest, AStatusThatTheProgramTookIsUnknown) {
+  const auto before = ::signal(SIGCHLD, SIG_IGN);
+  ChildProcess child("/bin/sh", {"-c", "kill -SEGV $$"});
+  std::byte answer{};
+  EXPECT_EQ(child.read_all({&answer, 1}, soon()), Io::closed);
+  EXPECT_TRUE(child.kill());
+  EXPECT_THAT(child.how_it_ended(), testing::StartsWith("an unknown status"));
+  ::signal(SIGCHLD, before);
+}
+
 TEST(ChildProcessTest, IsKilledWithItsObject) {
   int pid = 0;
   {
