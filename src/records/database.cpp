@@ -319,7 +319,7 @@ std::vector<Neighbour> Database::nearest(const Workload& problem, const GpuQuery
 }
 
 void Database::add(const TuningRecord& record) {
-  StoredRecord stored{rounded(record), std::max<std::int64_t>(0, static_cast<std::int64_t>(std::time(nullptr)))};
+  StoredRecord stored{record, std::max<std::int64_t>(0, static_cast<std::int64_t>(std::time(nullptr)))};
   stored.record.problem = as_aligned(record.problem);  // of the class, which has no prepacked operands
   const std::string text = to_line(stored);
   std::string warning;

@@ -109,9 +109,9 @@ class Database {
   std::vector<Neighbour> nearest(const Workload& problem, const GpuQuery& query, int max,
                                  double farthest = std::numeric_limits<double>::infinity()) const;
 
-  /// Makes `record`, with six digits of each number, visible to this object at once and appends it to its segment. A
-  /// disk error causes one warning, and later records are not written. Throws Error{invalid_argument} for a record that
-  /// cannot be stored, for example if its config is not legal for its architecture.
+  /// Makes `record` visible to this object at once and appends it to this object's segment. A disk error causes one
+  /// warning, and later records are not written. Throws Error{invalid_argument} for a record that cannot be stored, for
+  /// example if its config is not legal for its architecture.
   void add(const TuningRecord& record);
   /// The records that `add` has kept in memory only, and the reason for the last of them.
   struct Unstored {

@@ -389,22 +389,22 @@ class Search : SearchRaces {
     if (winner_->joules > 0) outcome_.of_fastest = fastest_us_ / median(winner_->us);
     Environment where = environment();
     if (!winner.cubin->toolchain.empty()) where.toolchain = winner.cubin->toolchain;
-    outcome_.record = {.problem = problem_,
-                       .config = winner.config,
-                       .launch = winner.launch,
-                       .timing = winner.timing,
-                       .environment = std::move(where),
-                       .template_digest = engine_.template_digest(winner.config),
-                       .code_digest = kernel_digest(*winner.cubin),
-                       .measure = is_modelled_                     ? Measure::modelled
-                                  : measure_ == Measure::sustained ? measure_
-                                                                   : rounds_,
-                       .is_provisional = cause != ProvisionalCause::none,
-                       .cause = cause,
-                       .power_limit_w = power_limit_w_,
-                       .objective = options_.objective,
-                       .joules = winner_->joules,
-                       .cublas = cublas_};
+    outcome_.record = rounded({.problem = problem_,
+                               .config = winner.config,
+                               .launch = winner.launch,
+                               .timing = winner.timing,
+                               .environment = std::move(where),
+                               .template_digest = engine_.template_digest(winner.config),
+                               .code_digest = kernel_digest(*winner.cubin),
+                               .measure = is_modelled_                     ? Measure::modelled
+                                          : measure_ == Measure::sustained ? measure_
+                                                                           : rounds_,
+                               .is_provisional = cause != ProvisionalCause::none,
+                               .cause = cause,
+                               .power_limit_w = power_limit_w_,
+                               .objective = options_.objective,
+                               .joules = winner_->joules,
+                               .cublas = cublas_});
     engine_.database.add(*outcome_.record);
   }
 

@@ -361,6 +361,7 @@ void Run::compare_with_cublas(Measurer& measurer, const TuningJob& job, ProblemR
     const SearchOptions options = search_options(measurer);
     result.record->cublas = compared_with_default(measurer, job.measured(), *job.uncompared, job.candidates.front(),
                                                   {.scratch_bytes = options.scratch_bytes, .seed = options.seed});
+    result.record = rounded(*result.record);
     engine_.database.add(*result.record);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::wrong_result) {

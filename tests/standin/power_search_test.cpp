@@ -39,6 +39,7 @@ TEST_F(PowerSearchTest, BlocksDecideWhereThePowerCapBinds) {
   EXPECT_NEAR(outcome.record->timing.median_us, 210, 1);
   EXPECT_THAT(gpu_.block_counts, testing::ElementsAre(1u, 12u, 4u))
       << "the verdict, all, two leaders in two rasters each";
+  EXPECT_EQ(*outcome.record, rounded(*outcome.record));
   EXPECT_EQ(engine().database.all().front().record, *outcome.record);
 }
 

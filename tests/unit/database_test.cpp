@@ -67,20 +67,6 @@ TEST(Database, RefusesAnIllegalRecord) {
   EXPECT_TRUE(database.all().empty());
 }
 
-TEST(Database, KeepsSixDigitsOfMeasuredNumbers) {
-  TuningRecord record = sample_record();
-  record.measure = Measure::sustained;
-  record.timing = {4194852.0294, 0.00001234567, 21, 3000000.04};
-  record.joules = 0.12345678;
-  record.cublas = {"13.1.0", "", 0.98765432, 1};
-  Database database{DatabaseOptions{}};
-  database.add(record);
-  const TuningRecord found = database.find(record.problem, sample_query())->record;
-  EXPECT_EQ(found.timing, (Timing{4194850, 0.0000123457, 21, 3000000}));
-  EXPECT_EQ(found.joules, 0.123457);
-  EXPECT_EQ(found.cublas, (CublasComparison{"13.1.0", "", 0.987654, 1}));
-}
-
 TEST(Database, UpperLayersWin) {
   const TemporaryDirectory user, first, second, shipped;
   DatabaseOptions options = user_layer(user);

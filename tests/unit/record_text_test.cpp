@@ -55,6 +55,18 @@ TEST(RecordText, RoundTripsManyRecords) {
   }
 }
 
+TEST(RecordText, MeasuredNumbersAreRoundedToSixDigits) {
+  TuningRecord record = sample_record();
+  record.timing = {4194852.0294, 0.00001234567, 21, 3000000.04};
+  record.joules = 0.12345678;
+  record.cublas = {"13.1.0", "", 0.98765432, 1};
+  record = rounded(record);
+  EXPECT_EQ(record.timing, (Timing{4194850, 0.0000123457, 21, 3000000}));
+  EXPECT_EQ(record.joules, 0.123457);
+  EXPECT_EQ(record.cublas, (CublasComparison{"13.1.0", "", 0.987654, 1}));
+  EXPECT_EQ(rounded(record), record);
+}
+
 TEST(RecordText, SaysHowThePickWasMeasured) {
   TuningRecord record = sample_record();
   EXPECT_EQ(to_line({record, 0}).find("measure"), std::string::npos) << "lines of earlier versions stay as they are";
