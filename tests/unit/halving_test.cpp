@@ -7,6 +7,7 @@
 
 #include <limits>
 #include <random>
+#include <span>
 
 namespace hotgemm {
 namespace {
@@ -46,6 +47,7 @@ TEST(HalvingTest, HalfGoesOnButNotTheSlow) {
   EXPECT_EQ(survivors(placed, 8, 2.0), 8u);
   EXPECT_EQ(survivors(placed, 20, 2.0), 10u);
   EXPECT_EQ(survivors(placed, 3, 1.25), 3u);
+  EXPECT_EQ(survivors(std::span(placed).first(9), 3, 2.0), 5u) << "the greater half of an odd number";
   EXPECT_EQ(survivors({}, 3, 2.0), 0u);
   EXPECT_EQ(survivors(std::vector<RankedContender>{{0, 1}}, 3, 2.0), 1u);
 }
@@ -73,6 +75,8 @@ TEST(HalvingTest, IsDecidedWhenTheIntervalsSaySo) {
   EXPECT_FALSE(decided(noisy({100, 101}, 9, 0.02)));     // too noisy to decide
   EXPECT_FALSE(decided(noisy({100, 110}, 3, 0.002)));    // three samples give no interval
   EXPECT_TRUE(decided(noisy({100}, 1, 0.1)));
+  EXPECT_FALSE(decided({{100, 100, 100, 100, 100, 100, 100, 100, 100}, {98, 98, 98, 98, 100, 100, 100, 100, 100}}))
+      << "the second may be faster than a tie";
 }
 
 TEST(HalvingTest, TheBestSurvivesDriftAndNoise) {
