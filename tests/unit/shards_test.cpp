@@ -106,6 +106,19 @@ TEST(ShardsTest, ProblemsOfOneClassAreInOneShard) {
   }
 }
 
+TEST(ShardsTest, AClassCostsAsMuchAsItsMostExpensiveProblem) {
+  const std::vector<Workload> problems{parse_workload("4090 64 64 nn f16"), parse_workload("4091 64 64 nn f16"),
+                                       parse_workload("64 64 64 nn f16"), parse_workload("64 64 128 nn f16")};
+  const auto cost = [](const Workload& w) { return w.m == 4090 ? 1.0 : w.m == 4091 ? 9.0 : 5.0; };
+  EXPECT_EQ(share_of(problems, 0, 2, cost), (std::vector{problems[0], problems[1]}));
+  EXPECT_EQ(share_of(problems, 1, 2, cost), (std::vector{problems[2], problems[3]}));
+}
+
+TEST(ShardsTest, ABatchReadsEachOfItsMatrices) {
+  EXPECT_GT(tuning_seconds(parse_workload("1 4096 4096 nn bf16 batch=32")),
+            tuning_seconds(parse_workload("1 4096 4096 nn bf16")) + 1);
+}
+
 TEST(ShardsTest, LargeProblemsCostMoreUpToTheBudget) {
   const double small = tuning_seconds(parse_workload("8 8 8 nn f16"));
   const double large = tuning_seconds(parse_workload("8192 8192 8192 nn f16"));
