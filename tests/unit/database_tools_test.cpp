@@ -95,6 +95,11 @@ TEST(Merge, KeepsARecordOfEachPowerLimit) {
   EXPECT_EQ(report.kept, 2u);
   EXPECT_EQ(report.superseded, 2u);
   EXPECT_EQ(read_file(out), line_of_limit(6, 2, 600) + line_of_limit(5, 9, 700));
+  // The time without a limit goes to the latest of the others, wherever that stands.
+  std::filesystem::remove(out);
+  write_file(file, line_of_limit(3, 9, 0) + line_of_limit(6, 4, 600) + line_of_limit(5, 2, 700));
+  merge({file}, out);
+  EXPECT_EQ(read_file(out), line_of_limit(6, 9, 600) + line_of_limit(5, 2, 700));
 }
 
 TEST(Merge, ReplacesAnInput) {
