@@ -195,6 +195,20 @@ TEST(RejectionLog, RemovesSegmentsOfExpiredRecordsOnly) {
   EXPECT_TRUE(std::filesystem::exists(segments(directory) / "newer.jsonl"));
 }
 
+TEST(RejectionLog, KeepsASegmentThatGrewAfterItWasRead) {
+  const TemporaryDirectory directory;
+  RejectionRecord expired = sample();
+  expired.expires = kNow;
+  write_file(segments(directory) / "spent.jsonl", to_line(expired) + "\n");
+  write_file(segments(directory) / "damaged.jsonl", "noise\n" + to_line(sample('b')) + "\n");
+  RejectionLogOptions options = options_at(directory);
+  options.warn = [&](const std::string&) {  // comes between reading and removing
+    std::ofstream(segments(directory) / "spent.jsonl", std::ios::app) << to_line(sample('c')) << "\n";
+  };
+  EXPECT_EQ(count_of(options), 1u);
+  EXPECT_EQ(count_of(options_at(directory)), 2u);
+}
+
 TEST(RejectionLog, LeavesTheSegmentOfALiveWriterAlone) {
   const TemporaryDirectory directory;
   const std::int64_t later = sample().expires;
