@@ -52,12 +52,13 @@ TEST_F(CublasChoicesTest, TheNextProcessFindsTheLastChoiceForItsKey) {
 
 TEST_F(CublasChoicesTest, WhatIsDamagedOrForeignCountsAsMissing) {
   open().keep(key_, choice_);
-  const std::string line = read_file(file());
-  std::string of_another_key = line, edited = line;
-  of_another_key.replace(of_another_key.find("H200"), 4, "H100");
-  edited.replace(edited.find("aaaa"), 4, "aaab");
+  const std::string line = read_file(file()), sealed = line.substr(0, line.size() - 1);
+  std::string damaged = line;
+  damaged.replace(damaged.find("aaaa"), 4, "aaab");
+  const std::string of_another_key = edited(sealed, "H200", "H100") + "\n",
+                    without_faster_side = edited(sealed, choice_.algorithm, "") + "\n";
   for (const std::string& text : {std::string(), std::string("garbage\n"), line.substr(0, line.size() / 2),
-                                  of_another_key, edited, "\n" + line, std::string(5000, 'x')}) {
+                                  of_another_key, without_faster_side, damaged, "\n" + line, std::string(5000, 'x')}) {
     write_file(file(), text);
     EXPECT_FALSE(open().find(key_)) << text;
   }
