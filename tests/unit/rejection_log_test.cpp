@@ -99,13 +99,13 @@ TEST(RejectionLog, FillsInTimesAndMakesTextsStorable) {
   RejectionLog log{options_at(directory)};
   RejectionRecord record = sample();
   record.time = record.expires = 0;
-  record.reason = "\xff" + std::string(254, 'x') + "é and more";  // bytes 257 and 258 are one character
+  record.reason = "\xff" + std::string(252, 'x') + "é and more";  // bytes 256 and 257 are one character, as stored
   log.add(record);
   const auto found = RejectionLog(options_at(directory)).find(record.identity, {});
   ASSERT_TRUE(found);
   EXPECT_EQ(found->time, kNow);
   EXPECT_EQ(found->expires, kNow + kRejectionLifetimeSeconds);
-  EXPECT_EQ(found->reason, "\xef\xbf\xbd" + std::string(253, 'x'));
+  EXPECT_EQ(found->reason, "\xef\xbf\xbd" + std::string(252, 'x'));
 }
 
 TEST(RejectionLog, RefusesWhatIsNoRejection) {
