@@ -80,6 +80,13 @@ TEST(TuneJournal, TheLastLineOfAProblemCounts) {
   EXPECT_EQ((TuneJournal{options_at(directory), kDigest, true}.status(problem)), kDone);
 }
 
+TEST(TuneJournal, AReasonMayHaveAnyBytes) {
+  const TemporaryDirectory directory;
+  const Workload problem = some_problems()[0];
+  TuneJournal{options_at(directory), kDigest, false}.add(problem, {Status::failed, "\xff" + std::string(5000, 'x')});
+  EXPECT_EQ((TuneJournal{options_at(directory), kDigest, true}.status(problem)->status), Status::failed);
+}
+
 TEST(TuneJournal, KilledAtEachByteItForgetsAtMostTheLastLine) {
   const TemporaryDirectory directory;
   const std::string text = fill(directory);
