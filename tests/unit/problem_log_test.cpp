@@ -68,6 +68,14 @@ TEST(ProblemLogTest, CountsAreWrittenAtIntervalsInFewLines) {
   // Less than an eighth is not written.
   EXPECT_TRUE(comes_true([&] { return logged_calls(directory.path())[kLogged] >= 100'000 * 8 / 9; }));
   EXPECT_LE(logged_lines(directory.path()), 120u);  // 1.125^120 is above a million
+  const auto others = [&] { return logged_calls(directory.path())[kOther]; };
+  for (int i = 0; i < 16; ++i) log.add(parse_workload(kOther));
+  EXPECT_TRUE(comes_true([&] { return others() == 16; }));
+  log.add(parse_workload(kOther));
+  std::this_thread::sleep_for(20ms);
+  EXPECT_EQ(others(), 16) << "one call is less than an eighth";
+  log.add(parse_workload(kOther));
+  EXPECT_TRUE(comes_true([&] { return others() == 18; }));
   log.stop();
   EXPECT_EQ(logged_calls(directory.path())[kLogged], 100'000);
 }
