@@ -116,7 +116,7 @@ TEST(SizeIndex, ManyValuesOfOnePlaceAreFine) {
   NearestSizes walk({8, 8, 8});
   walk.search(index);
   std::size_t count = 0;
-  while (walk.next()) ++count;
+  while (const auto hit = walk.next()) ASSERT_EQ(hit->value, count++);
   EXPECT_EQ(count, 1000u);
   EXPECT_FALSE(NearestSizes({1, 1, 1}).next()) << "of no index";
 }
