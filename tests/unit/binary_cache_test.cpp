@@ -46,6 +46,7 @@ TEST_F(BinaryCacheTest, MemoryKeepsTheLatestKernelsWithinItsLimit) {
     EXPECT_TRUE(cache.find(identity_of(0))) << "used all the time";
     EXPECT_LE(cache.stat().memory_bytes, few.max_memory_bytes);
   }
+  EXPECT_EQ(cache.stat().disk_hits, 0U) << "a use keeps a kernel in memory";
   EXPECT_EQ(cache.stat().memory_entries, 5U);
   const std::uint64_t hits = cache.stat().memory_hits;
   EXPECT_EQ(cache.find(identity_of(1)), cubin_of(1, kToolchain, kKernelBytes)) << "from disk";
@@ -148,6 +149,7 @@ TEST_F(BinaryCacheTest, PrefersTheToolchainElseTakesTheNewestGoodOne) {
   BinaryCache cache(options());
   EXPECT_EQ(cache.find(identity)->toolchain, "middle");
   EXPECT_EQ(cache.find(identity, "old")->toolchain, "old");
+  EXPECT_EQ(cache.find(identity)->toolchain, "middle") << "the newest in memory";
 }
 
 TEST_F(BinaryCacheTest, ModesAndPermissionsAreIndependentOfTheUmask) {
@@ -361,6 +363,7 @@ TEST_F(BinaryCacheTest, ADiscardedEntryStaysAwayUntilStoredAgain) {
   store_one(1);
   auto layered = options();
   layered.read_only_layers = {site.directory};
+  layered.max_memory_bytes = 1;
   BinaryCache cache(layered);
   ASSERT_TRUE(cache.find(identity_of(1)));
   cache.discard(identity_of(1), cubin_of(1), "the driver refused it");
@@ -369,6 +372,8 @@ TEST_F(BinaryCacheTest, ADiscardedEntryStaysAwayUntilStoredAgain) {
   EXPECT_EQ(warnings_.take().size(), 1U);
   cache.store(identity_of(1), cubin_of(1));
   EXPECT_TRUE(cache.find(identity_of(1)));
+  cache.store(identity_of(2), cubin_of(2));  // takes the only place in memory
+  EXPECT_TRUE(cache.find(identity_of(1))) << "on disk";
   EXPECT_TRUE(find_afresh(identity_of(1)));
 }
 
