@@ -1,6 +1,7 @@
 #include "shared/split_slots.hpp"
 
 #include "config/workspace.hpp"
+#include "plan/affordable.hpp"
 #include "plan/wgmma_menu.hpp"
 
 #include <hotgemm/types.hpp>
@@ -48,10 +49,10 @@ TEST(SplitSlots, HoldEachElementOnce) {
 constexpr WgmmaConfig kSplit{.block_m = 128, .block_n = 64, .consumers = 2, .split_k = true};
 
 TEST(WorkspaceSize, HasASlotForEachPartOfEachTileOfTheClass) {
-  const Problem problem{.m = 129, .n = 65, .k = 10000};  // the class ends at 160
+  const Problem problem{.m = 2050, .n = 65, .k = 10000, .batch = 3};  // the class ends at 2304, and at 4 products
   const WorkspaceSize size = workspace_size(kSplit, {.splits = 5}, problem);
-  EXPECT_EQ(size.scratch_bytes, 2u * 2 * 5 * 128 * 64 * 4);
-  EXPECT_EQ(size.counters, 2u * 2 * (1 + 5));
+  EXPECT_EQ(size.scratch_bytes, 4u * 18 * 2 * 5 * 128 * 64 * 4);
+  EXPECT_EQ(size.counters, 4u * 18 * 2 * (1 + 5));
 }
 
 TEST(WorkspaceSize, HasSlotsForTilesOfAClusterBeyondTheEdge) {
@@ -60,6 +61,12 @@ TEST(WorkspaceSize, HasSlotsForTilesOfAClusterBeyondTheEdge) {
   const WorkspaceSize size = workspace_size(config, {.splits = 3}, {.m = 128, .n = 64 * 3, .k = 10000});
   EXPECT_EQ(size.scratch_bytes, 4u * 3 * 128 * 64 * 4);
   EXPECT_EQ(size.counters, 4u * (1 + 3));
+}
+
+TEST(WorkspaceCap, IsThatOfTheContextIfItIsSmall) {
+  EXPECT_EQ(workspace_cap(WorkspaceClass::small, 1000), 1000u);
+  EXPECT_EQ(workspace_cap(WorkspaceClass::small, 2 * kSmallWorkspaceBytes), kSmallWorkspaceBytes);
+  EXPECT_EQ(workspace_cap(WorkspaceClass::none, 1000), 0u);
 }
 
 TEST(WorkspaceSize, IsEmptyForAKernelThatDividesNothing) {
