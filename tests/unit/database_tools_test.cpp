@@ -268,6 +268,17 @@ TEST(Diff, ListsWhatIsMissingAndWhereThePicksDiffer) {
   EXPECT_THROW(diff(a, directory.path() / "missing"), Error);
 }
 
+TEST(Diff, ComparesEachObjectiveAlone) {
+  const TemporaryDirectory directory;
+  TuningRecord frugal = sample_record();
+  frugal.launch = {8, true};
+  frugal.objective = Objective::energy;
+  frugal.measure = Measure::sustained;
+  frugal.joules = 1;
+  write_file(directory.path() / "a.jsonl", lines_of({{sample_record(), 1}, {frugal, 2}}));
+  EXPECT_EQ(diff(directory.path() / "a.jsonl", directory.path() / "a.jsonl").same, 2u);
+}
+
 TEST(Diff, ComparesThePicksOfADatabase) {
   const TemporaryDirectory directory, elsewhere;
   const std::filesystem::path merged = elsewhere.path() / "merged.jsonl";
