@@ -25,6 +25,7 @@ TEST(ChoiceOnGpus, AGpuWithAnotherMemoryHasPlansOfItsOwn) {
   };
   EXPECT_EQ(nominal_device(kArch, "NVIDIA H100 80GB HBM3").dram_gbps, 3350);
   EXPECT_EQ(nominal_device(kArch, "NVIDIA H300"), nominal_device(kArch));
+  EXPECT_EQ(nominal_device("sm_80", "NVIDIA H100 80GB HBM3"), nominal_device("sm_80"));
   int different = 0;
   for (const char* problem :
        {"960 128 114560 nn bf16", "7205 85 7559 nn bf16", "64 8192 8192 nt bf16", "400 4096 1000 nt bf16"}) {
@@ -43,7 +44,9 @@ TEST(ChoiceOnGpus, KnownEnvironmentsAreEachGpuOfTheArchOnce) {
   record.environment.sm_count = 66;
   database.add(record);
   record.environment.arch = "sm_80";
+  record.environment.sm_count = 108;
   database.add(record);
+  record.environment.sm_count = 66;
   const std::string gpu = record.environment.gpu;
   const auto found = [&] {
     std::vector<std::pair<std::string, int>> gpus;
