@@ -289,6 +289,27 @@ TEST_F(BatchTest, APromiseIsTheAlignmentClass) {
   EXPECT_EQ(describe(c.problem, o).hints.align_a, 2) << "rows are aligned no better";
 }
 
+TEST_F(BatchTest, EveryDistanceCountsInTheAlignment) {
+  const Problem problem = parse_problem("64 64 64 nt bf16 batch=2 epilogue=aux+residual");
+  Operands aligned;
+  void* const at = reinterpret_cast<void*>(std::uintptr_t{4096});
+  aligned.a = aligned.b = aligned.c = aligned.residual = at;
+  aligned.d = aligned.auxiliary = at;
+  aligned.lda = aligned.ldb = aligned.ldc = aligned.ldd = aligned.ld_residual = aligned.ld_auxiliary = 64;
+  aligned.beta = 1;
+  using Case = std::pair<std::int64_t Operands::*, int Hints::*>;
+  for (const auto& [distance, hint] :
+       {Case(&Operands::batch_stride_a, &Hints::align_a), Case(&Operands::batch_stride_b, &Hints::align_b),
+        Case(&Operands::batch_stride_c, &Hints::align_d), Case(&Operands::batch_stride_d, &Hints::align_d),
+        Case(&Operands::batch_stride_residual, &Hints::align_d),
+        Case(&Operands::batch_stride_auxiliary, &Hints::align_d)}) {
+    Operands o = aligned;
+    ASSERT_EQ(describe(problem, o).hints.*hint, 16);
+    o.*distance = 4098;
+    EXPECT_EQ(describe(problem, o).hints.*hint, 4);
+  }
+}
+
 TEST_F(BatchTest, ABatchByPointersHasTheRecordOfTheOthersUntilItIsTuned) {
   const Workload strided = parse_workload("64 64 64 nt f16 batch=6"),
                  pointers = parse_workload("64 64 64 nt f16 batch=6,pointers");

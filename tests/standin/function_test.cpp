@@ -141,6 +141,8 @@ TEST_F(FunctionTest, WrongMatricesAreNamed) {
   EXPECT_EQ(alignment(), 16);
   operands.ld_function_operands[3] = 66;
   EXPECT_EQ(alignment(), 4);
+  operands.ld_function_operands[3] = 64, operands.batch_stride_function_operands[3] = 4098;
+  EXPECT_EQ(describe(batch, operands).hints.align_d, 4) << "in a batch the distance counts too";
 }
 
 TEST_F(FunctionTest, CHasItToo) {
