@@ -1,3 +1,4 @@
+#include "runtime/validate.hpp"
 #include "standin/runtime_fixture.hpp"
 
 #include <functional>
@@ -356,6 +357,11 @@ TEST_F(BadInputTest, Packing) {
     expect_thrown(code, {named}, [&] { context().pack(stream(), a.problem, a.operand, a.from, a.ld, a.to); });
   }
   EXPECT_EQ(standin().calls("*"), calls) << "the driver was called";
+  // The copy may end where A begins, and begin where A ends.
+  for (const auto& [from, to] : {std::pair(0x10000, 0x10000 - 512), std::pair(0x10002, 0x10002 + (7 * 25 + 24) * 2)}) {
+    const Arguments a;
+    EXPECT_NO_THROW(validate_packing(a.problem, a.operand, Call::pointer(from), a.ld, Call::pointer(to))) << to;
+  }
 }
 
 TEST_F(BadInputTest, MoreTilesThanAGridHasBlocks) {
