@@ -197,6 +197,18 @@ TEST_F(WorkspacePoolTest, APlanFillsUpWhatCapturesTook) {
   driver_.cuGraphDestroy(graph);
 }
 
+TEST_F(WorkspacePoolTest, ACaptureTakesTheSmallestSlabThatSuffices) {
+  WorkspaceBudget budget(1 << 20);
+  WorkspacePool pool(driver_, budget);
+  pool.reserve(kMore, 1);
+  pool.reserve(kNeed, 2);
+  const auto [small, small_graph] = find_in_capture(pool, kNeed);
+  const auto [large, large_graph] = find_in_capture(pool, kMore);
+  EXPECT_TRUE(small && large);
+  driver_.cuGraphDestroy(small_graph);
+  driver_.cuGraphDestroy(large_graph);
+}
+
 TEST_F(WorkspacePoolTest, CapturesHaveAtMostHalfOfTheCap) {
   WorkspaceBudget budget(4 * kBytes + 2);
   WorkspacePool pool(driver_, budget);
