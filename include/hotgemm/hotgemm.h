@@ -220,7 +220,8 @@ typedef struct hotgemm_operands {
   }
 
 /* Reads a problem from its text, as shape files and `hotgemm tune --shape` have it: "4096 4096 512 nt bf16 batch=8".
- * Keys that describe operands, such as align= and beta=, are refused: a hotgemm_problem cannot hold them. */
+ * Keys that describe operands, such as align= and beta=, are refused: a hotgemm_problem cannot hold them. So are parts
+ * for which problem->size, of an older version, leaves no field: HOTGEMM_NOT_SUPPORTED. */
 HOTGEMM_C_API hotgemm_status hotgemm_problem_parse(const char* text, hotgemm_problem* problem);
 /* Gives the text of a problem with the alignment of `operands`: a line for shape files, hotgemm_tune and
  * hotgemm_prewarm. `operands` may be null: then they are packed, and beta is zero. */

@@ -9,6 +9,7 @@
 
 #include <hotgemm/context.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <string>
@@ -206,12 +207,30 @@ Operand operand_of(std::int32_t number) {
 
 using namespace hotgemm;
 
+namespace {
+
+/// Throws if the caller's version of the struct has no field for a part of `filled`: without the part it is another
+/// problem.
+void require_room(const hotgemm_problem& out, const hotgemm_problem& filled) {
+  c::require_size(out, "problem");
+  const auto* bytes = reinterpret_cast<const unsigned char*>(&filled);
+  const std::size_t room = std::min<std::size_t>(out.size, sizeof(filled));
+  if (std::all_of(bytes + room, bytes + sizeof(filled), [](unsigned char byte) { return byte == 0; })) return;
+  throw Error(ErrorCode::not_supported, "problem.size is " + std::to_string(out.size) +
+                                            ", without a field for a part of the text; it is " +
+                                            std::to_string(sizeof(filled)) + " in this version");
+}
+
+}  // namespace
+
 hotgemm_status hotgemm_problem_parse(const char* text, hotgemm_problem* problem) {
   return c::done(nullptr, [&] {
     const Problem parsed = parse_problem(&c::required(text, "text"));
     const hotgemm_problem filled = c::problem_from(parsed);
     c::workload_of(&filled, nullptr);  // throws for words that contradict each other
-    c::give(c::required(problem, "problem"), filled, "problem");
+    hotgemm_problem& out = c::required(problem, "problem");
+    require_room(out, filled);
+    c::give(out, filled, "problem");
   });
 }
 

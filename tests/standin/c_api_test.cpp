@@ -117,6 +117,19 @@ TEST_F(CApiTest, AStructOfANewerVersionPassesIfItsNewFieldsAreNotSet) {
   EXPECT_THAT(last_error(), HasSubstr("problem.size is 8"));
 }
 
+TEST_F(CApiTest, AnOlderStructTakesNoTextThatItHasNoFieldFor) {
+  hotgemm_problem older = HOTGEMM_PROBLEM_INIT;
+  older.size = offsetof(hotgemm_problem, function);
+  EXPECT_EQ(hotgemm_problem_parse("8 16 24 nt f16 epilogue=bias+relu", &older), HOTGEMM_SUCCESS) << last_error();
+  EXPECT_EQ(older.activation, HOTGEMM_RELU);
+  for (const char* text : {"8 16 24 nt f16 epilogue=aux:bits+relu", "8 16 24 nt f16 epilogue=bias_gradient",
+                           "8 16 24 nt f16 epilogue=function:4c6b5b4fc29f0013"}) {
+    EXPECT_EQ(hotgemm_problem_parse(text, &older), HOTGEMM_NOT_SUPPORTED) << text;
+    EXPECT_THAT(last_error(), HasSubstr("problem.size is 144"));
+  }
+  EXPECT_EQ(older.activation, HOTGEMM_RELU) << "an error changes nothing";
+}
+
 TEST_F(CApiTest, AFunctionWritesNoByteBeyondTheRoomOfTheCaller) {
   make();
   struct {
