@@ -18,7 +18,7 @@ std::vector<std::int64_t> skewed_parts(std::int64_t all, std::int64_t parts) {
   std::int64_t before = 0;
   for (std::int64_t i = 0; i < parts; ++i) {
     weight += 1.0 / static_cast<double>(i + 1);
-    const std::int64_t end = i + 1 == parts ? all : std::llround(weight / weights * static_cast<double>(all));
+    const std::int64_t end = std::llround(weight / weights * static_cast<double>(all));
     sizes.push_back(end - before);
     before = end;
   }
