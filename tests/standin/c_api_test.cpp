@@ -14,8 +14,8 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
-#include <vector>
 
 namespace hotgemm::standin {
 namespace {
@@ -35,7 +35,14 @@ TEST_F(CApiTest, EveryFieldOfAProblemPassesThroughItsText) {
       "8 16 24 nt bf16*bf16>f32 order=deterministic sms=7 align=16",
       "8 16 24 tn s8*s8>f16 batch=3 epilogue=scale_a+scale_b:vector+bias:row+silu align=16",
       "8 16 24 nt e4m3*e5m2>bf16 acc=f32,fast epilogue=aux+gelu_erf+residual+scale_d+scalars align=16",
-      "8 16 24 nt bf16 groups=3 align=16", "8 16 24 nn f16 acc=f16 prepacked=ab align=16"};
+      "8 16 24 nt bf16 groups=3 align=16",
+      "8 16 24 nn f16 acc=f16 prepacked=ab align=16",
+      "8 16 24 nn f16 prepacked=a align=16",
+      "8 16 24 nt e4m3 epilogue=amax align=16",
+      "8 16 24 nt f16 batch=3,pointers epilogue=aux:bits+relu align=16",
+      "8 16 24 nt f16 epilogue=drelu:bits+bias_gradient:row align=16",
+      "8 16 24 nt f16 epilogue=gated:interleaved+silu align=16",
+      "128 256 256 nt e4m3*e4m3>bf16 epilogue=scale_a:block_1x128+scale_b:block_128x128 align=16"};
   for (const char* text : texts) {
     const Problem expected = parse_workload(text);
     hotgemm_problem problem = HOTGEMM_PROBLEM_INIT;
@@ -80,6 +87,11 @@ TEST_F(CApiTest, APlanIsMadeToldAndLaunched) {
   EXPECT_EQ(facts.origin, HOTGEMM_ORIGIN_ESTIMATED);
   EXPECT_GT(facts.registers, 0);
   EXPECT_EQ(facts.cublas_ratio, 0);
+  const Resources resources = plan->plan.resources();
+  EXPECT_EQ(std::tuple(facts.registers, facts.spill_bytes, facts.smem_bytes, facts.threads),
+            std::tuple(resources.registers, resources.spill_bytes, resources.smem_bytes, resources.threads));
+  EXPECT_EQ(facts.compile_ms, resources.compile_ms);
+  EXPECT_EQ(facts.workspace_bytes, plan->plan.workspace_bytes());
   const std::string config = text_of([&](auto... out) { return hotgemm_plan_config(plan, out...); });
   EXPECT_THAT(text_of([&](auto... out) { return hotgemm_plan_explain(plan, out...); }), HasSubstr(config));
   expect_right(small_case(), stream(), [&](const Operands& o) {
@@ -253,100 +265,6 @@ TEST_F(CApiTest, EveryOptionIsRead) {
   EXPECT_THAT(last_error(), HasSubstr("there is no option 'polici'"));
 }
 
-// ---- tuning, preparing ----
-
-TEST_F(CApiTest, TuningReportsEachProblemAndStopsWhenTold) {
-  make();
-  const char* const problems[] = {"8 16 8 nn f16", "8 32 8 nn f16", "8 48 8 nn f16"};
-  struct Seen {
-    std::vector<std::string> problems;
-    std::size_t most = 3;
-  } seen;
-  hotgemm_tune_options options = HOTGEMM_TUNE_OPTIONS_INIT;
-  options.max_candidates = 2;
-  options.budget_s = 100;
-  options.rounds = 2;
-  options.scratch_bytes = 1 << 20;
-  options.user = &seen;
-  options.progress = [](void* user, const hotgemm_tune_result* result) -> std::int32_t {
-    auto& all = *static_cast<Seen*>(user);
-    EXPECT_EQ(result->status, HOTGEMM_SUCCESS) << result->failure;
-    EXPECT_GT(result->median_us, 0);
-    EXPECT_STRNE(result->config, "");
-    all.problems.emplace_back(result->problem);
-    return all.problems.size() < all.most ? 1 : 0;
-  };
-  seen.most = 4;
-  EXPECT_EQ(hotgemm_tune(c_context_, problems, 3, &options, nullptr), HOTGEMM_SUCCESS) << last_error();
-  EXPECT_THAT(seen.problems,
-              testing::ElementsAre("8 16 8 nn f16 align=16", "8 32 8 nn f16 align=16", "8 48 8 nn f16 align=16"));
-  seen = {.problems = {}, .most = 1};
-  options.retune = 1;
-  EXPECT_EQ(hotgemm_tune(c_context_, problems, 3, &options, nullptr), HOTGEMM_INTERRUPTED);
-  EXPECT_EQ(seen.problems.size(), 1u);
-  const char* const bad[] = {"8 16 8 nn f16", "8 16 nonsense"};
-  EXPECT_EQ(hotgemm_tune(c_context_, bad, 2, &options, nullptr), HOTGEMM_INVALID_ARGUMENT);
-  EXPECT_THAT(last_error(), HasSubstr("problem 1: "));
-}
-
-TEST_F(CApiTest, PrewarmingSucceedsOnlyIfAllIsOnDisk) {
-  make();
-  const char* const problem = "8 16 8 nn f16";
-  const char* const arch = "sm_90a";
-  std::string config;
-  hotgemm_prewarm_options options = HOTGEMM_PREWARM_OPTIONS_INIT;
-  options.archs = &arch;
-  options.arch_count = 1;
-  options.user = &config;
-  options.entry = [](void* user, const hotgemm_prewarm_entry* entry) {
-    EXPECT_STREQ(entry->failure, "");
-    EXPECT_STREQ(entry->arch, "sm_90a");
-    *static_cast<std::string*>(user) = entry->config;
-  };
-  hotgemm_prewarm_report report = HOTGEMM_PREWARM_REPORT_INIT;
-  ASSERT_EQ(hotgemm_prewarm(c_context_, &problem, 1, &options, &report), HOTGEMM_SUCCESS) << last_error();
-  EXPECT_NE(config, "");
-  EXPECT_EQ(report.failed, 0u);
-  EXPECT_EQ(report.stored, report.compiled + report.cached);
-  EXPECT_GT(report.stored, 0u);
-  hotgemm_context_destroy(std::exchange(c_context_, nullptr));
-
-  make({{"policy", "cached_only"}});
-  expect_call(HOTGEMM_SUCCESS);
-  hotgemm_context_destroy(std::exchange(c_context_, nullptr));
-
-  make({{"cache.mode", "off"}});
-  EXPECT_EQ(hotgemm_prewarm(c_context_, &problem, 1, &options, &report), HOTGEMM_IO_ERROR);
-  options.arch_count = 0;
-  EXPECT_EQ(hotgemm_prewarm(c_context_, &problem, 1, &options, &report), HOTGEMM_INVALID_ARGUMENT);
-  EXPECT_THAT(last_error(), HasSubstr("options.archs is empty"));
-}
-
-TEST_F(CApiTest, AnOperandIsPackedAndRead) {
-  make();
-  GemmCase c = small_case(8, 15, 8);
-  c.set_tight_ld(1);
-  hotgemm_problem problem = c_problem(8, 15, 8);
-  std::size_t bytes = 0;
-  std::int64_t ld = 0;
-  ASSERT_EQ(hotgemm_prepacked_size(&problem, HOTGEMM_OPERAND_B, &bytes, &ld), HOTGEMM_SUCCESS) << last_error();
-  CUdeviceptr packed = 0;
-  ASSERT_EQ(driver_.cuMemAlloc(&packed, bytes), CUDA_SUCCESS);
-  expect_right(c, stream(), [&](const Operands& o) {
-    ASSERT_EQ(hotgemm_pack(c_context_, &problem, HOTGEMM_OPERAND_B, o.b, o.ldb, reinterpret_cast<void*>(packed),
-                           stream(), nullptr),
-              HOTGEMM_SUCCESS)
-        << last_error();
-    problem.prepacked_b = 1;
-    Operands with = o;
-    with.b = reinterpret_cast<void*>(packed);
-    with.ldb = ld;
-    ASSERT_EQ(call(problem, with), HOTGEMM_SUCCESS) << last_error();
-  });
-  driver_.cuMemFree(packed);
-  EXPECT_EQ(hotgemm_prepacked_size(&problem, 2, &bytes, &ld), HOTGEMM_INVALID_ARGUMENT);
-}
-
 // ---- contexts and devices ----
 
 TEST_F(CApiTest, AThreadWithoutAContextUsesThatOfTheDeviceItNames) {
@@ -445,6 +363,18 @@ TEST_F(CApiTest, CountersAndRecordsAreTold) {
   EXPECT_EQ(text_of([&](auto... out) { return hotgemm_records_digest(c_context_, out...); }).size(), 64u);
   EXPECT_EQ(stats().estimated, 1u);
   EXPECT_GT(stats().planning_s, 0);
+  hotgemm_context_destroy(std::exchange(c_context_, nullptr));
+
+  make({{"policy", "tune"}});
+  expect_call(HOTGEMM_SUCCESS);
+  const hotgemm_problem problem = c_problem();
+  ASSERT_EQ(hotgemm_forget(c_context_, &problem, nullptr, 0), HOTGEMM_SUCCESS);
+  const Stats told = c::context_of(c_context_).stats();
+  EXPECT_GT(told.tuning.total_s, 0);
+  EXPECT_EQ(std::tuple(stats().planning_s, stats().compiling_s, stats().tuning_s, stats().waiting_s),
+            std::tuple(told.planning.total_s, told.compiling.total_s, told.tuning.total_s, told.waiting.total_s));
+  EXPECT_EQ(stats().plans, 1u);
+  EXPECT_EQ(stats().live_plans, 0u);
 }
 
 }  // namespace
