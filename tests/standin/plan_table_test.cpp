@@ -99,6 +99,22 @@ TEST(PlanTable, NeverPushesOutPlansThatAreKept) {
   EXPECT_EQ(table.size() + table.evictions(), 500u);
 }
 
+TEST(PlanTable, CountsPlansThatWereReplacedOrErasedNoMore) {
+  std::atomic<int> live{0};
+  PlanTable table(4);
+  for (int number = 0; number < 10; ++number) table.insert(key_of(5), entry_of(number, live));
+  PlanEntry kept = entry_of(6, live);
+  kept.is_kept = true;
+  table.insert(key_of(6), std::move(kept));
+  EXPECT_TRUE(table.erase(key_of(6)));
+  for (const std::int64_t n : {1, 2, 3}) table.insert(key_of(n), entry_of(n, live));
+  EXPECT_EQ(table.size(), 4u);
+  EXPECT_EQ(table.evictions(), 0u);
+  table.insert(key_of(4), entry_of(4, live));
+  EXPECT_EQ(table.size(), 4u);
+  EXPECT_EQ(table.evictions(), 1u);
+}
+
 TEST(PlanTable, ATableOfOnePlanWorks) {
   std::atomic<int> live{0};
   PlanTable table(1);

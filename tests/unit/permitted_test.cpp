@@ -166,6 +166,25 @@ TEST(Permitted, RecordsObeyTheRulesOfTheirProblem) {
   EXPECT_THROW(database.add(record), Error);
 }
 
+TEST(Permitted, ARecordOfAnotherOrderDoesNotStandBeforeANearOneOfTheSame) {
+  Database database{DatabaseOptions{}};
+  database.add(sample_record("4096 4096 512 nt f16"));  // family mma, where wgmma is invariant
+  TuningRecord near = sample_record("4096 4096 576 nt f16 order=batch_invariant");
+  near.config = WgmmaConfig{};
+  near.launch = {3, true};
+  database.add(near);
+  const Workload problem = parse_workload("4096 4096 512 nt f16 order=batch_invariant");
+  EXPECT_EQ(choose(problem, kArch, database, on_gpu(132)).front().origin, Origin::nearest);
+}
+
+TEST(SmLimit, CountsTheBlocksOfTheLargestBatchOfTheClass) {
+  const auto blocks = [](const char* batch) {
+    return blocks_under_limit(SimtConfig{}, {}, parse_workload("64 64 64 nn f32 sms=66 batch=" + std::string(batch)));
+  };
+  EXPECT_EQ(blocks("3"), blocks("4"));
+  EXPECT_LT(blocks("2"), blocks("3"));
+}
+
 TEST(SmLimit, TheModelSeesFewerSms) {
   const Workload problem = parse_workload("8192 8192 8192 nt f16");
   Workload half = problem;
