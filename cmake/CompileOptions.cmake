@@ -30,13 +30,14 @@ foreach(flag -fcf-protection -fstack-clash-protection -ftrivial-auto-var-init=ze
   endif()
 endforeach()
 
-# GCC derives these warnings from its optimiser, so they differ between its versions. They are shown but are never
-# errors.
+# GCC derives these warnings from its optimiser, so they differ between its versions. They are never errors, and are shown
+# only where other warnings are errors.
 foreach(warning array-bounds uninitialized stringop-overflow stringop-overread maybe-uninitialized dangling-reference restrict)
   string(MAKE_C_IDENTIFIER "HOTGEMM_HAS_W${warning}" result)
   check_cxx_compiler_flag(-W${warning} ${result})
   if(${result})
     list(APPEND hotgemm_not_errors -Wno-error=${warning})
+    list(APPEND hotgemm_not_shown -Wno-${warning})
   endif()
 endforeach()
 
@@ -66,7 +67,8 @@ function(hotgemm_compile_options target)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fconstexpr-steps=100000000>)
   endif()
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wconversion -Wno-missing-field-initializers
-                                           $<$<BOOL:${HOTGEMM_WERROR}>:-Werror;${hotgemm_not_errors}>)
+                         "$<$<BOOL:${HOTGEMM_WERROR}>:-Werror;${hotgemm_not_errors}>"
+                         "$<$<AND:$<NOT:$<BOOL:${HOTGEMM_WERROR}>>,$<COMPILE_LANGUAGE:CXX>>:${hotgemm_not_shown}>")
   set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   target_compile_options(${target} PRIVATE $<$<BOOL:${HOTGEMM_HAS_fno_gnu_unique}>:-fno-gnu-unique>)
   # What is installed names no directory of this machine. A debugger in the build tree needs the names.
