@@ -65,7 +65,7 @@ Logger& logger();
 class Logger {
  public:
   Logger() : level_(level_from_environment()) {
-    const auto before = [] { logger().mutex_.lock(); };  // it is held for moments
+    const auto before = [] { logger().mutex_.lock(); };  // no thread holds it for long
     const auto after = [] { logger().mutex_.unlock(); };
     const auto after_in_child = [] { logger().begin_as_child(); };
     ::pthread_atfork(before, after, after_in_child);

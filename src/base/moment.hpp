@@ -7,7 +7,7 @@ namespace hotgemm {
 
 using Moment = std::chrono::steady_clock::time_point;
 
-/// `seconds` after `start`, or 1e9 if they are more, so that no clock overflows. Not for NaN.
+/// The moment `seconds` after `start`, but at most 1e9 seconds after it, so that no clock overflows. Not for NaN.
 inline Moment moment_after(Moment start, double seconds) {
   const std::chrono::duration<double> bounded(std::min(seconds, 1e9));
   return start + std::chrono::duration_cast<Moment::duration>(bounded);

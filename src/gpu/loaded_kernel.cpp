@@ -37,7 +37,7 @@ LoadedKernel::LoadedKernel(const Driver& driver, const Cubin& cubin, int smem_by
       driver.check(driver.cuFuncSetAttribute(function_, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, smem_bytes),
                    "reserve " + std::to_string(smem_bytes) + " bytes of shared memory for " + cubin.symbol);
     }
-    int bytes = 0;  // asking for any attribute makes a driver load what it has put off
+    int bytes = 0;  // the question makes a driver load now what it would load at the first launch
     driver.check(driver.cuFuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, function_),
                  "read the local memory of " + cubin.symbol);
   } catch (...) {

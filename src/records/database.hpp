@@ -61,7 +61,8 @@ struct RankedRecord {
   std::string_view text;
   int layer = 0;  ///< 0 is the top
 };
-/// The record that Database::find takes of `records`, all of the class and the GPU of the query; nullptr of none.
+/// The record that Database::find takes of `records`, all of the class and the GPU of the query; nullptr if there
+/// are none.
 const RankedRecord* preferred(std::span<const RankedRecord> records, const GpuQuery& query);
 /// The changes that make the record stale, for people: "driver, power limit 700 W, now 600 W". Empty for a current
 /// record.

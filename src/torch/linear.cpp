@@ -151,7 +151,7 @@ std::vector<std::int64_t> check_linear(const Tensor& x, const Tensor& weight, co
   check_type(x, weight, "weight");
   if (bias) check_type(x, *bias, "bias");
   if (residual) check_type(x, *residual, "residual");
-  std::vector<std::int64_t> sizes(x.sizes, x.sizes + x.dim);  // of any number
+  std::vector<std::int64_t> sizes(x.sizes, x.sizes + x.dim);  // a tensor may have any number of dimensions
   sizes.back() = weight.sizes[0];
   if (bias && (bias->dim != 1 || bias->sizes[0] != weight.sizes[0])) {
     throw std::runtime_error("hotgemm::linear: bias has the shape " + shape_text(bias->sizes, bias->dim) +

@@ -33,7 +33,7 @@ Tensor read(Handle handle) {
 }
 
 Owned empty_like(const Tensor& like, const std::int64_t* sizes, std::int64_t dim) {
-  constexpr std::size_t kFew = 8;  // more take an allocation
+  constexpr std::size_t kFew = 8;  // dimensions; more of them are allocated
   const auto count = static_cast<std::size_t>(dim);
   std::array<std::int64_t, kFew> few;
   std::vector<std::int64_t> many(count > kFew ? count : 0);

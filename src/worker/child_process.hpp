@@ -46,7 +46,7 @@ class ChildProcess {
   bool kill();
   /// Closes the connection, which makes a hotgemm child end itself. Kills the child if it takes longer than `patience`.
   void end(std::chrono::milliseconds patience);
-  /// "exit status 3" or "signal 11 (Segmentation fault)", or that the program has left none. Call it after kill().
+  /// "exit status 3" or "signal 11 (Segmentation fault)", or that the status is unknown. Call it after kill().
   std::string how_it_ended() const;
   /// True if the child ended by a signal that people or the out-of-memory killer use to end processes. Call it after
   /// kill(), which may itself have sent that signal.

@@ -11,7 +11,7 @@
 namespace hotgemm {
 namespace {
 
-// What is left out here has its default in the other process.
+// A field that is left out here has its default value in the other process.
 static_assert(member_count<MeasureOptions>() == 4 && member_count<RaceOptions>() == 14 &&
                   member_count<BlockLengths>() == 3 && member_count<CublasQuestion>() == 4 &&
                   member_count<Trial>() == 3 && member_count<Cubin>() == 8 && member_count<GpuFacts>() == 5 &&
