@@ -3,6 +3,7 @@
 #include "plan/choice.hpp"
 #include "plan/model.hpp"
 #include "runtime/loaded_choice.hpp"
+#include "standin/fake_cubin.hpp"
 #include "standin/guest_fixture.hpp"
 #include "tune/tune.hpp"
 
@@ -47,6 +48,19 @@ class InterimTest : public GuestFixture {
     loaded_ = *good;
     context().pin(small_case(8, 16, 64).described(), to_string(loaded_.config), {});
     ASSERT_EQ(device.kernels().size(), 1u);
+  }
+  /// Loads `count` kernels that are expected to take longer than that of loaded_, and need no workspace.
+  void load_slower(int count) {
+    DeviceState& device = impl_of(context()).current();
+    Engine& engine = impl_of(context()).engine();
+    const auto us = [&](const Choice& c) { return predicted_us(device, problem(), c); };
+    int slower = 0;
+    for (const Choice& c : choose(problem(), device.info().arch, engine.database, device.query())) {
+      if (us(c) <= us(loaded_) || !engine.workspace_of(c.config, c.launch, problem()).is_empty()) continue;
+      context().pin(small_case(8 + 8 * ++slower, 16, 64).described(), to_string(c.config), {});
+      if (slower == count) break;
+    }
+    ASSERT_EQ(slower, count);
   }
   /// Holds the thread that plans problem() until `held_` is counted down.
   void hold_planning() {
@@ -101,17 +115,10 @@ TEST_F(InterimTest, CallsRunALoadedKernelUntilThatOfTheClassIsLoaded) {
 
 TEST_F(InterimTest, TheFastestOfTheLoadedKernelsIsIt) {
   make_context(how());
+  load_slower(3);
   DeviceState& device = impl_of(context()).current();
-  Engine& engine = impl_of(context()).engine();
   const auto us = [&](const Choice& c) { return predicted_us(device, problem(), c); };
   const double bound = bound_us(problem(), device.info());
-  int slower = 0;
-  for (const Choice& c : choose(problem(), device.info().arch, engine.database, device.query())) {
-    if (us(c) <= us(loaded_) || !engine.workspace_of(c.config, c.launch, problem()).is_empty()) continue;
-    context().pin(small_case(8 + 8 * ++slower, 16, 64).described(), to_string(c.config), {});
-    if (slower == 3) break;
-  }
-  ASSERT_EQ(slower, 3);
   const auto best = best_loaded(device, problem(), 2, 0);
   ASSERT_TRUE(best);
   EXPECT_EQ(best->choice.config, loaded_.config);
@@ -122,6 +129,66 @@ TEST_F(InterimTest, TheFastestOfTheLoadedKernelsIsIt) {
   Workload transposed = problem();
   transposed.op_b = transposed.op_b == Op::n ? Op::t : Op::n;
   EXPECT_FALSE(best_loaded(device, transposed, 100, 0)) << "no kernel of this layout is loaded";
+}
+
+TEST_F(InterimTest, ThatOfTheRecordIsItThoughOthersSeemFaster) {
+  make_context(how());
+  load_slower(3);
+  DeviceState& device = impl_of(context()).current();
+  Engine& engine = impl_of(context()).engine();
+  for (const auto& kernel : device.kernels()) {
+    const LaunchConfig launch{.raster_width = 16};
+    engine.database.add({.problem = problem(),
+                         .config = kernel->config,
+                         .launch = launch,
+                         .timing = {.median_us = 1, .samples = 9},
+                         .environment = device.environment(),
+                         .template_digest = engine.template_digest(kernel->config)});
+    const auto best = best_loaded(device, problem(), 2, 0);
+    ASSERT_TRUE(best);
+    EXPECT_EQ(best->choice.config, kernel->config);
+    EXPECT_EQ(best->choice.launch, launch);
+    EXPECT_TRUE(best_loaded(device, problem(), 0.01, 0)) << "what is measured need not be predicted";
+  }
+}
+
+TEST_F(InterimTest, AKernelThatDoesNotServeTheClassIsNone) {
+  make_context(how());
+  DeviceState& device = impl_of(context()).current();
+  Engine& engine = impl_of(context()).engine();
+  const auto is_served = [&](const Workload& workload) { return best_loaded(device, workload, 100, 1e9).has_value(); };
+  EXPECT_TRUE(is_served(problem()));
+  Workload large = problem();
+  large.m = large.n = 4096;
+  EXPECT_TRUE(is_served(large));
+  large.sm_limit = 1;
+  EXPECT_FALSE(is_served(large)) << "it has a block for each tile";
+  large.sm_limit = 0;
+  large.m = large.n = std::int64_t{1} << 30;
+  EXPECT_FALSE(is_served(large)) << "no grid has so many blocks";
+  engine.workspace_of = [](const KernelConfig&, const LaunchConfig&, const Problem&) {
+    return WorkspaceSize{.scratch_bytes = 1};
+  };
+  EXPECT_FALSE(is_served(problem())) << "an interim plan has no workspace";
+}
+
+TEST_F(InterimTest, AKernelThatSpillsIsNone) {
+  make_context(how());
+  const std::string config = to_string(loaded_.config);
+  ::unsetenv("HOTGEMM_CACHE_PATH");  // where kernels lie that do not spill
+  for (const int spill_bytes : {0, 4}) {
+    ContextOptions uncached = how();
+    uncached.cache.mode = CacheMode::off;
+    context_.emplace(uncached);
+    impl_of(context()).engine().builder.compile_with([=](const KernelSource& source) {
+      return Cubin{
+          .image = fake_cubin({source.symbol}), .symbol = source.symbol, .arch = "sm_90a", .spill_bytes = spill_bytes};
+    });
+    context().pin(small_case(8, 16, 64).described(), config, {});
+    DeviceState& device = impl_of(context()).current();
+    ASSERT_EQ(device.kernels().size(), 1u);
+    EXPECT_EQ(best_loaded(device, problem(), 2, 0).has_value(), spill_bytes == 0);
+  }
 }
 
 TEST_F(InterimTest, AKernelThatIsMuchTooSlowIsNone) {
