@@ -72,6 +72,7 @@ TEST_F(PowerSearchTest, ARasterWinsOnlyIfItBeatsTheDefaultAlone) {
   for (const int rounds : {1, 1000}) {  // of races in rounds; blocks are one round
     gpu_.most_rounds = rounds;
     const TuneOutcome outcome = search(rows);
+    EXPECT_EQ(gpu_.block_counts.back(), rounds == 1 ? 2u : 4u) << "one round names no other raster";
     EXPECT_EQ(outcome.record->config, rows[3].config);
     EXPECT_EQ(outcome.record->launch, rows[3].launch) << "another raster is faster in rounds, and slower alone";
     EXPECT_EQ(outcome.record->measure, Measure::sustained);
@@ -81,6 +82,18 @@ TEST_F(PowerSearchTest, ARasterWinsOnlyIfItBeatsTheDefaultAlone) {
     return (t.config == rows[3].config ? 210.0 : 230.0) - (t.launch == good ? 4 : 0);
   };
   EXPECT_EQ(search(rows).record->launch, good);
+}
+
+TEST_F(PowerSearchTest, WithinATieOfBlocksTheEarlierNameWinsWhateverTheNoise) {
+  options_.with_rasters = false;
+  gpu_.power_binds = true;
+  const std::vector<Candidate> rows = candidates(4);
+  const std::string earliest = std::min({name(rows[0]), name(rows[1]), name(rows[2]), name(rows[3])});
+  for (int run = 0; run < 20; ++run) {
+    const TuneOutcome outcome = search(rows);
+    EXPECT_EQ(to_string(outcome.record->config), earliest);
+    EXPECT_EQ(outcome.record->measure, Measure::sustained);
+  }
 }
 
 TEST_F(PowerSearchTest, RoundsDecideWhereItDoesNot) {
