@@ -50,8 +50,8 @@ class SimulatedGpu final : public Measurer {
       for (std::size_t i = 0; i < trials.size(); ++i) {
         const auto& speed = options.blocks ? alone_us : is_timed_behind(trials) ? behind_us : us;
         const double own_us = (speed ? speed : us)(trials[i]) * (options.blocks ? 1 : clock);  // alone: its own clock
-        result.us[i].push_back(result.failures[i].empty() ? own_us * own(random_)
-                                                          : std::numeric_limits<double>::quiet_NaN());
+        const bool has_run = result.failures[i].empty() || round == 0;  // what fails does so in the second round
+        result.us[i].push_back(has_run ? own_us * own(random_) : std::numeric_limits<double>::quiet_NaN());
       }
       if (has_baseline) result.us.back().push_back(baseline_us_ * clock * own(random_));
       ++result.rounds_done;

@@ -132,6 +132,19 @@ TEST_F(SearchTest, WhatEndsInTheFinalIsNotPickedByItsEarlierSamples) {
   EXPECT_EQ(outcome.candidates.back().reason, "hung: no answer within 2.0 s");
 }
 
+TEST_F(SearchTest, WhatFailsRunsInNoOtherRace) {
+  const std::vector<Candidate> rows = candidates(4);
+  gpu_.us = [&](const Trial& t) { return t.config == rows[2].config ? 80.0 : 100.0; };
+  int races = 0;
+  gpu_.failure = [&](const Trial& t) {
+    if (t.config != rows[2].config) return std::string();
+    ++races;
+    return std::string("hung: no answer within 2.0 s");
+  };
+  EXPECT_NE(search(rows).record->config, rows[2].config);
+  EXPECT_EQ(races, 1) << "though it was the fastest until it failed";
+}
+
 TEST_F(SearchTest, KeepsTheBestSoFarWhenTheBudgetEnds) {
   problem_.m = problem_.n = problem_.k = 256;  // too short for the power cap
   const std::vector<Candidate> rows = candidates(20);
@@ -239,6 +252,21 @@ TEST_F(SearchTest, LeavesOutRoundsThatOtherWorkDisturbs) {
   EXPECT_GT(sampled, 0);
   EXPECT_FALSE(outcome.record->is_provisional) << "few rounds were disturbed";
   EXPECT_LT(outcome.record->timing.spread_us, 20);
+}
+
+TEST_F(SearchTest, TheContenderThatRanTellsWhichRoundsAreDisturbed) {
+  constexpr std::size_t kRace = 1;  // the first of five rounds
+  int asked = 0;
+  gpu_.failure = [&](const Trial&) {  // neither the first trial nor the last one runs
+    const bool fails = gpu_.entries_raced.size() == kRace && ++asked != 2;
+    return fails ? std::string(kNoTimeLeft) : std::string();
+  };
+  gpu_.other_work = [](std::size_t race, int round) { return race == kRace && round == 3; };
+  int disturbed = 0;
+  observer_.sampled = [&](const Sample& sample) { disturbed += sample.us > 200; };
+  search(candidates(6));
+  EXPECT_GT(asked, 2);
+  EXPECT_EQ(disturbed, 0);
 }
 
 TEST_F(SearchTest, APickAmongDisturbedRoundsIsProvisional) {
