@@ -167,6 +167,17 @@ TEST(CublasComparisonTest, ForEnergyJoulesDecide) {
   EXPECT_EQ(frugal.algorithm, "") << "the default needs fewer joules";
   EXPECT_NEAR(frugal.ratio, 110 * 480 / 5e4, 1e-9);
   EXPECT_EQ(frugal.ratio, frugal.default_ratio);
+  result.best_lt = side("lt", 130, 300);
+  result.baseline = "cublasGemmEx";
+  const CublasComparison slow = comparison_of(result, Objective::energy, "13.1.0");
+  EXPECT_EQ(slow.algorithm, "ab") << "it is slower than the default, and needs fewer joules";
+  EXPECT_NEAR(slow.ratio, 130 * 300 / 5e4, 1e-9);
+  EXPECT_NEAR(slow.default_ratio, 110 * 480 / 5e4, 1e-9);
+  result.cublas_default = {};
+  const CublasComparison alone = comparison_of(result, Objective::energy, "13.1.0");
+  EXPECT_EQ(alone.algorithm, "ab");
+  EXPECT_EQ(alone.ratio, slow.ratio);
+  EXPECT_EQ(alone.default_ratio, 0) << "the default did not run";
 }
 
 }  // namespace
