@@ -145,6 +145,8 @@ TEST_F(GroupTest, AWrongOperandOfOtherKindsIsNamed) {
     operands.batch_stride_d = many.m * operands.ldd;
     context.gemm(stream(), many, operands);
   });
+  expect_refused("96 32 32 nt f16 groups=3 epilogue=bias", {"batch_stride_bias is negative"},
+                 [](Operands& o) { o.batch_stride_bias = -1; });
   const char* const along_k = "32 32 96 tn f16 groups=3,k epilogue=bias";
   expect_refused(along_k, {"group_offsets is null"}, [](Operands& o) { o.group_offsets = nullptr; });
   expect_refused(along_k, {"group_counts is set"}, [](Operands& o) { o.group_counts = o.group_offsets; });
