@@ -106,6 +106,27 @@ TEST_F(CApiTest, APlanIsMadeToldAndLaunched) {
   EXPECT_EQ(plan, nullptr);
 }
 
+TEST_F(CApiTest, APlanTellsTheRatioToCublasOfItsRecord) {
+  const GemmCase c = small_case();
+  {
+    Context other(options(Policy::estimate));
+    TuningRecord record = record_of(other, c, choices(c).front());
+    record.cublas = {.version = "13.1.0", .algorithm = "", .ratio = 1.0625, .default_ratio = 1.25};
+    impl_of(other).engine().database.add(record);
+  }
+  make();
+  const hotgemm_problem problem = c_problem();
+  hotgemm_plan* plan = nullptr;
+  ASSERT_EQ(hotgemm_plan_create(c_context_, &problem, nullptr, HOTGEMM_POLICY_OF_CONTEXT, stream(), nullptr, &plan),
+            HOTGEMM_SUCCESS)
+      << last_error();
+  hotgemm_plan_facts facts = HOTGEMM_PLAN_FACTS_INIT;
+  ASSERT_EQ(hotgemm_plan_get_facts(plan, &facts), HOTGEMM_SUCCESS);
+  EXPECT_EQ(facts.origin, HOTGEMM_ORIGIN_TUNED);
+  EXPECT_EQ(facts.cublas_ratio, 1.25) << "of its default";
+  hotgemm_plan_destroy(plan);
+}
+
 // ---- structs of other versions ----
 
 TEST_F(CApiTest, AStructOfANewerVersionPassesIfItsNewFieldsAreNotSet) {
@@ -259,8 +280,11 @@ TEST_F(CApiTest, EveryOptionIsRead) {
     }
   }
   EXPECT_EQ(count, 30u);
-  const hotgemm_option unknown{"polici", "tune"};
   hotgemm_context* made = nullptr;
+  const hotgemm_option huge{"tuning.scratch_bytes", "9000000000G"};  // more than 63 bits hold
+  EXPECT_EQ(hotgemm_context_create(&huge, 1, &made), HOTGEMM_INVALID_ARGUMENT);
+  EXPECT_THAT(last_error(), HasSubstr("option tuning.scratch_bytes is '9000000000G'; it is too large"));
+  const hotgemm_option unknown{"polici", "tune"};
   EXPECT_EQ(hotgemm_context_create(&unknown, 1, &made), HOTGEMM_INVALID_ARGUMENT);
   EXPECT_THAT(last_error(), HasSubstr("there is no option 'polici'"));
 }
