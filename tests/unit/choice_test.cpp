@@ -165,6 +165,23 @@ TEST(Choice, AnExactRecordWins) {
                                   [](const Choice& c) { return c.origin == Origin::estimated; }));
 }
 
+TEST(Choice, ARecordForEnergySaysNothingOfTheTimeOfCublas) {
+  for (const Objective objective : {Objective::speed, Objective::energy}) {
+    Database database{DatabaseOptions{}};
+    TuningRecord record = unlikely_record("4096 4096 512 nt f16");
+    record.objective = objective;
+    record.measure = Measure::sustained;
+    record.joules = objective == Objective::energy ? 0.1 : 0;
+    record.cublas = {.version = "13.1.0", .ratio = 1.1, .default_ratio = 1.25};
+    database.add(record);
+    GpuQuery query = query_for(kArch);
+    query.objective = objective;
+    const Choice choice = choose(record.problem, kArch, database, query).front();
+    ASSERT_EQ(choice.origin, Origin::tuned);
+    EXPECT_EQ(choice.cublas_ratio, objective == Objective::speed ? 1.25 : 0) << "the ratio of joules is another";
+  }
+}
+
 /// f16 and bf16 run at the same speed in the same kernels: what was measured for one is the answer for the other.
 TEST(Choice, ARecordInTheOther16BitTypeIsAnAnswer) {
   Database database{DatabaseOptions{}};
