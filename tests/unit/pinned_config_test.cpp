@@ -1,7 +1,10 @@
 #include "plan/pinned_config.hpp"
 
+#include "config/class_key.hpp"
+#include "config/device_info.hpp"
 #include "config/repack.hpp"
 #include "config/workspace.hpp"
+#include "tune/candidate.hpp"
 
 #include <hotgemm/error.hpp>
 
@@ -64,6 +67,13 @@ TEST(PinnedConfig, ObeysTheRulesOfTheProblem) {
   MmaConfig nothing;
   nothing.block_m = 0;
   EXPECT_NE(refusal_of(parse_workload("64 64 64 nt f16 align=16"), {nothing, std::nullopt}), "");
+}
+
+TEST(PinnedConfig, ServesTheLargestMOfTheClass) {
+  const Workload problem = parse_workload("524289 64000000 64 nt f16 align=16");
+  ASSERT_GT(with_largest_sizes(problem).m, 550000);  // has more tiles than a grid has blocks
+  EXPECT_TRUE(has(refusal_of(problem, {MmaConfig{}, std::nullopt}), "too large"));
+  EXPECT_EQ(refusal_of(parse_workload("524288 64000000 64 nt f16 align=16"), {MmaConfig{}, std::nullopt}), "");
 }
 
 }  // namespace
