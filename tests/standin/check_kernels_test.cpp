@@ -6,6 +6,7 @@
 #include "tune/exact_check.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace hotgemm::standin {
@@ -89,6 +90,28 @@ TEST_F(CheckKernelsTest, ScalesOfBlocksLeaveExactSumsAsTheyAre) {
       plan.launch(stream, OperandPool::operands(late, 1, beta));
     };
     EXPECT_THAT(check_exactly(kernels(), problem, pool, 3, stream(), launch_late), testing::StartsWith("wrong: "));
+  }
+}
+
+TEST_F(CheckKernelsTest, TheSecondLaunchReadsCWhereItWritesD) {
+  for (const char* text : {"13 21 35 nn f16 beta=1", "13 21 35 nn f16 batch=3 beta=1",
+                           "13 21 35 nn f16 batch=3,pointers beta=1", "24 32 40 nt f16 groups=3,masked beta=1"}) {
+    SCOPED_TRACE(text);
+    const Workload problem = parse_workload(text);
+    const OperandPool pool(driver_, problem, 1, 1 << 20);
+    const Plan plan = context(Policy::estimate).plan(problem);
+    const auto launch = [&](const OperandSet& on, CUstream stream) {
+      plan.launch(stream, OperandPool::operands(on, 1, 1));
+    };
+    int launches = 0;
+    const auto again = [&](const Operands& o, CUstream stream) {
+      ++launches;
+      EXPECT_EQ(std::tuple(o.c, o.ldc, o.batch_stride_c, o.batch_c),
+                std::tuple(o.d, o.ldd, o.batch_stride_d, static_cast<const void*>(o.batch_d)));
+      plan.launch(stream, o);
+    };
+    EXPECT_EQ(check_exactly(kernels(), problem, pool, 3, stream(), launch, again), "");
+    EXPECT_EQ(launches, 1);
   }
 }
 
