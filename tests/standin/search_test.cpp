@@ -75,6 +75,25 @@ TEST_F(SearchTest, ReportsTheRatioToCublasOfTheSameRounds) {
   EXPECT_NEAR(told, 0.5, 0.005);
 }
 
+TEST_F(SearchTest, ABaselineThatOneRaceLacksIsPairedWithTheRoundsOfTheOthers) {
+  options_.with_baseline = true;
+  options_.with_rasters = false;
+  problem_.hints.align_a = 8;  // so that no kernel is programmatic
+  gpu_.noise = 0.004;          // so that one final race is not enough for a decision
+  const std::vector<Candidate> rows = candidates(2);
+  gpu_.us = [&](const Trial& t) { return t.config == rows[0].config ? 100.0 : 100.85; };
+  int repeated = 0;
+  for (int run = 0; run < 9; ++run) {
+    gpu_.baseline_races = 0;
+    gpu_.lost_baselines = 1;
+    const TuneOutcome outcome = search(rows);
+    if (gpu_.baseline_races == 1) continue;
+    ++repeated;
+    EXPECT_NEAR(outcome.ratio, 0.5, 0.005);
+  }
+  EXPECT_GT(repeated, 2);
+}
+
 TEST_F(SearchTest, WhatIsDangerousIsRememberedAndNotTriedAgain) {
   std::vector<Candidate> rows = candidates(6);
   const std::map<std::string, std::string> planted = {{name(rows[0]), "wrong: 1 of 9 elements"},
