@@ -26,7 +26,8 @@ std::optional<LoadedChoice> best_loaded(DeviceState& device, const Workload& ask
     if (!kernel->shape.fits(problem.m, problem.n, problem.k, problem.batch, problem.groups)) continue;
     const bool is_recorded = found && found->record.config == kernel->config;
     const LaunchConfig launch = is_recorded ? found->record.launch : default_launch(kernel->config, problem, gpu);
-    if (repacks(launch) || !is_permitted(kernel->config, launch, problem, rules)) continue;
+    if (!is_permitted(kernel->config, launch, problem, rules)) continue;
+    // Copies of operands lie in a workspace too.
     if (!device.engine().workspace_of(kernel->config, launch, problem).is_empty()) continue;
     const double us = predict_us(kernel->config, problem, gpu);
     if (!is_recorded && !(us <= least_us)) continue;
