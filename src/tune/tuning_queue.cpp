@@ -83,7 +83,7 @@ void TuningQueue::put_back(TuningJob job) {
 }
 
 void TuningQueue::return_trials(const TuningJob& job, int measured) {
-  trials_left_ += std::max(0, job.trials - measured);
+  trials_left_ += job.trials - measured;
   --busy_;
   changed_.notify_all();
 }

@@ -35,7 +35,7 @@ class TuningQueue {
   /// Waits for a job to measure on `gpu`; nullopt if there will be none. A job that has failed on `gpu` is left to
   /// other GPUs, as long as there are others.
   std::optional<TuningJob> take(int gpu);
-  /// Reports that a job from take is finished and that `measured` trials were used.
+  /// Reports that a job from take is finished and that `measured` of its trials were used.
   void finish(const TuningJob& job, int measured);
   /// Returns a job from take to the front of the queue, to be tried again.
   void put_back(TuningJob job);
