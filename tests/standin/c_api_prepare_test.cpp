@@ -49,6 +49,25 @@ TEST_F(CApiTest, TuningReportsEachProblemAndStopsWhenTold) {
   EXPECT_THAT(last_error(), HasSubstr("problem 1: "));
 }
 
+TEST_F(CApiTest, TheSeedOfATuningDrawsItsData) {
+  make();
+  hotgemm_tune_options options = HOTGEMM_TUNE_OPTIONS_INIT;
+  options.max_candidates = 2;
+  options.budget_s = 100;
+  options.rounds = 2;
+  options.scratch_bytes = 1 << 20;
+  options.retune = 1;
+  const auto tuned_on = [&](std::uint64_t seed) {
+    const char* const problem = "8 16 8 nn f16";
+    options.seed = seed;
+    EXPECT_EQ(hotgemm_tune(c_context_, &problem, 1, &options, nullptr), HOTGEMM_SUCCESS) << last_error();
+    return standin().fill_seed();
+  };
+  const unsigned first = tuned_on(1);
+  EXPECT_NE(tuned_on(2), first);
+  EXPECT_EQ(tuned_on(1), first);
+}
+
 TEST_F(CApiTest, AFailureAmongTunedProblemsIsTold) {
   make();
   const char* const problems[] = {"0 16 8 nn f16", "8 16 8 nn f16"};

@@ -108,6 +108,10 @@ std::size_t standin_calls(const char* function) {
   return locked([&](Ledger& ledger) { return ledger.script.calls(function); });
 }
 
+unsigned standin_fill_seed() {
+  return locked([](Ledger& ledger) { return ledger.fill_seed; });
+}
+
 std::size_t standin_launches(const char* symbol_part) {
   return locked([&](Ledger& ledger) { return ledger.script.launches(symbol_part); });
 }

@@ -218,6 +218,7 @@ std::optional<KernelNode> read_launch(Ledger& ledger, CUfunction handle, const F
   const auto& args = *static_cast<const FillArgs*>(params[0]);
   expect(ledger, args.pattern != FillPattern::check_a || args.k_extent > 0, function, "check_a without its k_extent");
   expect_matrix(ledger, function, "the matrix", args.ld, args.rows, args.cols);
+  ledger.fill_seed = args.seed;
   return KernelNode{handle, args};
 }
 

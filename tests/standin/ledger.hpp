@@ -42,6 +42,7 @@ class Ledger {
   DeviceMemory memory;
   std::vector<std::string> violations;
   std::vector<std::uint64_t> copies;  ///< where the latest repack kernel to be launched writes
+  unsigned fill_seed = 0;             ///< of the latest fill kernel to be launched
   pid_t initialised_by = 0;
   static constexpr int kSmCount = 132;  ///< of each device
 

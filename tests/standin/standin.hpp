@@ -49,6 +49,7 @@ std::size_t standin_violation_text(std::size_t index, char* text, std::size_t ca
 std::size_t standin_live(hotgemm::standin::Kind kind);
 std::size_t standin_calls(const char* function);
 std::size_t standin_launches(const char* symbol_part);
+unsigned standin_fill_seed();
 }
 
 namespace hotgemm::standin {
@@ -120,6 +121,8 @@ class Standin {
   std::size_t calls(const std::string& function) const {
     return find<decltype(&standin_calls)>("standin_calls")(function.c_str());
   }
+  /// The seed of the data that the latest kernel that fills a matrix was to write.
+  unsigned fill_seed() const { return find<decltype(&standin_fill_seed)>("standin_fill_seed")(); }
   /// The number of kernels run since the last reset, by launches and by replays of graphs.
   std::size_t launches(const std::string& symbol_part = "") const {
     return find<decltype(&standin_launches)>("standin_launches")(symbol_part.c_str());
