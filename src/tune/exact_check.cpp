@@ -15,7 +15,7 @@ std::string check_again(const CheckKernels& checks, const Workload& problem, con
   OperandSet used = set;
   if (!problem.hints.beta_is_zero) {
     checks.fill_check_c(problem, set.d, set.ldd, seed, stream);
-    used.c = set.d;  // in whose rows C has room: it has the leading dimension and the distances of D
+    used.c = set.d;  // C and D have the same leading dimension and distances
     used.pointers.c = set.pointers.d;
   }
   const int beta = problem.hints.beta_is_zero ? 0 : kBeta;
