@@ -1,5 +1,7 @@
 #include "cache/cache_directory.hpp"
 
+#include "base/handed_down_mode.hpp"
+
 #include <hotgemm/error.hpp>
 
 #include <dirent.h>
@@ -55,12 +57,6 @@ class Descriptor {
   int fd_;
 };
 
-// Makes a directory; returns 0 or the errno. The mode is set again because the umask may have removed bits.
-int make_directory(int parent, const char* path, mode_t mode) {
-  if (::mkdirat(parent, path, mode) != 0) return errno;
-  return ::fchmodat(parent, path, mode, 0) == 0 ? 0 : errno;
-}
-
 // Makes a directory and its parents. Only the error of the last part counts, and only if nothing is there: mkdir on a
 // parent that exists can fail for many reasons.
 int make_with_parents(const std::filesystem::path& path) {
@@ -103,15 +99,13 @@ CacheDirectory::CacheDirectory(CacheDirectory&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       path_(std::move(other.path_)),
       rules_(other.rules_),
-      directory_mode_(other.directory_mode_),
-      file_mode_(other.file_mode_) {}
+      directory_mode_(other.directory_mode_) {}
 
 CacheDirectory& CacheDirectory::operator=(CacheDirectory&& other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(path_, other.path_);
   std::swap(rules_, other.rules_);
   std::swap(directory_mode_, other.directory_mode_);
-  std::swap(file_mode_, other.file_mode_);
   return *this;
 }
 
@@ -135,12 +129,7 @@ std::optional<CacheDirectory> CacheDirectory::open(const std::filesystem::path& 
   }
   CacheDirectory directory(fd, clean, rules);
   directory.check_directory();
-  struct ::stat status {};
-  if (::fstat(fd, &status) != 0) directory.fail("fstat", "");
-  if (rules.trust_shared && (status.st_mode & kOthersWrite) != 0) {
-    directory.directory_mode_ = status.st_mode & 02777U;  // with the bit by which new directories get the group
-    directory.file_mode_ = status.st_mode & 0666U;
-  }
+  directory.directory_mode_ = mode_handed_down(fd, rules.trust_shared);
   return directory;
 }
 
@@ -154,7 +143,6 @@ std::optional<CacheDirectory> CacheDirectory::subdirectory(const std::string& na
   }
   CacheDirectory directory(fd, path_ / name, rules_);
   directory.directory_mode_ = directory_mode_;
-  directory.file_mode_ = file_mode_;
   directory.check_directory();
   return directory;
 }
@@ -241,11 +229,13 @@ std::optional<CacheDirectory::File> CacheDirectory::read(const std::string& name
 
 void CacheDirectory::write_new(const std::string& name, std::span<const std::uint8_t> bytes, bool durable) const {
   const std::string path = (path_ / name).string();
-  Descriptor fd(retry(
-      [&] { return ::openat(fd_, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, file_mode_); }));
+  Descriptor fd(retry([&] {
+    return ::openat(fd_, name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                    file_mode_of(directory_mode_));
+  }));
   if (fd.get() < 0) fail("create", name);
   try {
-    if (::fchmod(fd.get(), file_mode_) != 0) throw_errno("fchmod " + path);
+    if (::fchmod(fd.get(), file_mode_of(directory_mode_)) != 0) throw_errno("fchmod " + path);
     write_all(fd.get(), bytes, path);
     if (durable && ::fsync(fd.get()) != 0) throw_errno("fsync " + path);
     // A network file system may report a full disk only at close.
@@ -258,9 +248,10 @@ void CacheDirectory::write_new(const std::string& name, std::span<const std::uin
 
 int CacheDirectory::open_lock_file(const std::string& name) const {
   constexpr int kFlags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-  int opened = retry([&] { return ::openat(fd_, name.c_str(), kFlags | O_CREAT | O_EXCL, file_mode_); });
+  int opened =
+      retry([&] { return ::openat(fd_, name.c_str(), kFlags | O_CREAT | O_EXCL, file_mode_of(directory_mode_)); });
   if (opened >= 0) {
-    ::fchmod(opened, file_mode_);
+    ::fchmod(opened, file_mode_of(directory_mode_));
   } else if (errno == EEXIST) {
     opened = retry([&] { return ::openat(fd_, name.c_str(), kFlags); });
   }

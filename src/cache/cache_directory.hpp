@@ -77,7 +77,6 @@ class CacheDirectory {
   // Directories get 0700 and files 0600. In a directory that is shared on purpose, others get the rights that the
   // root's mode gives them.
   mode_t directory_mode_ = 0700;
-  mode_t file_mode_ = 0600;
 };
 
 /// An absolute path without "." and without a trailing slash. A trailing slash would make the kernel follow a link at

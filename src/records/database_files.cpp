@@ -1,5 +1,6 @@
 #include "records/database_files.hpp"
 
+#include "base/handed_down_mode.hpp"
 #include "base/new_file.hpp"
 
 #include <hotgemm/error.hpp>
@@ -107,25 +108,17 @@ void populate(char* data, std::size_t size) {
 #endif
 }
 
-/// The mode that a shared directory hands down to what is made in it; nullopt if it is not shared.
-std::optional<mode_t> mode_handed_down(int directory_fd, bool trust_shared) {
-  struct stat status {};
-  if (!trust_shared || ::fstat(directory_fd, &status) != 0) return std::nullopt;
-  if ((status.st_mode & (S_IWGRP | S_IWOTH)) == 0) return std::nullopt;
-  return status.st_mode & 02777U;  // with the bit by which new directories get the group
-}
-
-/// Makes a directory unless it is there. It gets `mode` whatever the umask. False, with errno, if it cannot be made.
-bool make_directory(int parent_fd, const char* name, mode_t mode) {
-  if (::mkdirat(parent_fd, name, 0700) != 0) return errno == EEXIST || errno == EISDIR;
-  return ::fchmodat(parent_fd, name, mode, 0) == 0;
+/// True if the directory is there, or is made now. False, with errno, if it cannot be made.
+bool has_directory(int parent_fd, const char* name, mode_t mode) {
+  const int error = make_directory(parent_fd, name, mode);
+  return error == 0 || error == EEXIST || error == EISDIR;
 }
 
 void make_directories(const std::filesystem::path& path) {
   std::filesystem::path so_far;
   for (const std::filesystem::path& part : path) {
     so_far /= part;
-    if (!make_directory(AT_FDCWD, so_far.c_str(), 0700)) throw io_error("create the directory " + so_far.string());
+    if (!has_directory(AT_FDCWD, so_far.c_str(), 0700)) throw io_error("create the directory " + so_far.string());
   }
 }
 
@@ -141,7 +134,7 @@ FileDescriptor open_records(const std::filesystem::path& layer, const char* kind
     for (const char* part : {"", "v1", kind}) {
       if (*part != '\0') {
         path /= part;
-        if (create && !make_directory(directory.get(), part, mode)) {
+        if (create && !has_directory(directory.get(), part, mode)) {
           throw io_error("create the directory " + path.string());
         }
       }
@@ -157,7 +150,7 @@ FileDescriptor open_records(const std::filesystem::path& layer, const char* kind
       const std::string reason = distrust(next.get(), this_user(), trust_shared);
       if (!reason.empty()) throw io_error("use the records in " + path.string(), reason);
       directory = std::move(next);
-      if (*part == '\0') mode = mode_handed_down(directory.get(), trust_shared).value_or(mode);
+      if (*part == '\0') mode = mode_handed_down(directory.get(), trust_shared);
     }
   } catch (const Error& error) {
     report(error.what());
@@ -167,7 +160,7 @@ FileDescriptor open_records(const std::filesystem::path& layer, const char* kind
 }
 
 unsigned record_file_mode(int directory_fd, bool trust_shared) {
-  return mode_handed_down(directory_fd, trust_shared).value_or(0600) & 0666U;
+  return file_mode_of(mode_handed_down(directory_fd, trust_shared));
 }
 
 int open_new_records(int directory_fd, const std::string& name, bool trust_shared) {
