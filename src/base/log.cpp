@@ -140,10 +140,10 @@ class Logger {
 
   std::mutex mutex_;
   std::condition_variable ended_;           // a call of a sink
-  DefaultSink* default_ = new DefaultSink;  // as long as the process
+  DefaultSink* default_ = new DefaultSink;  // lives as long as the process
   std::shared_ptr<Sink> sink_;
   LogLevel level_;
-  bool is_child_ = false;  // of a process that had this logger
+  bool is_child_ = false;  // true in a child of fork(), if the parent had this logger
 };
 
 Logger& logger() {

@@ -226,7 +226,7 @@ int sm_count_of(const GpuQuery& query, const DeviceInfo& nominal) {
   return query.environment.sm_count > 0 ? query.environment.sm_count : nominal.sm_count;
 }
 
-/// Those of `choices` that stay within the SM limit of `problem`. Throws if none does.
+/// The choices that stay within the SM limit of `problem`. Throws if there are none.
 std::vector<Choice> within_sm_limit(std::vector<Choice> choices, const Workload& problem, int sm_count) {
   const auto exceeds = [&](const Choice& c) { return !keeps_sm_limit(c.config, c.launch, problem, sm_count); };
   if (!std::ranges::all_of(choices, exceeds)) {

@@ -75,15 +75,26 @@ TEST_F(CApiTest, TextThatDoesNotFitIsCut) {
   EXPECT_EQ(hotgemm_problem_text(&problem, nullptr, nullptr, 5, &length), HOTGEMM_INVALID_ARGUMENT);
 }
 
+/// A plan of `problem` by the policy of `context`. The caller destroys it.
+hotgemm_plan* made_plan(hotgemm_context* context, const hotgemm_problem& problem, hotgemm_stream stream) {
+  hotgemm_plan* plan = nullptr;
+  EXPECT_EQ(hotgemm_plan_create(context, &problem, nullptr, HOTGEMM_POLICY_OF_CONTEXT, stream, nullptr, &plan),
+            HOTGEMM_SUCCESS)
+      << last_error();
+  return plan;
+}
+hotgemm_plan_facts facts_of(const hotgemm_plan* plan) {
+  hotgemm_plan_facts facts = HOTGEMM_PLAN_FACTS_INIT;
+  EXPECT_EQ(hotgemm_plan_get_facts(plan, &facts), HOTGEMM_SUCCESS);
+  return facts;
+}
+
 TEST_F(CApiTest, APlanIsMadeToldAndLaunched) {
   make();
   const hotgemm_problem problem = c_problem();
-  hotgemm_plan* plan = nullptr;
-  ASSERT_EQ(hotgemm_plan_create(c_context_, &problem, nullptr, HOTGEMM_POLICY_OF_CONTEXT, stream(), nullptr, &plan),
-            HOTGEMM_SUCCESS)
-      << last_error();
-  hotgemm_plan_facts facts = HOTGEMM_PLAN_FACTS_INIT;
-  ASSERT_EQ(hotgemm_plan_get_facts(plan, &facts), HOTGEMM_SUCCESS);
+  hotgemm_plan* plan = made_plan(c_context_, problem, stream());
+  ASSERT_NE(plan, nullptr);
+  const hotgemm_plan_facts facts = facts_of(plan);
   EXPECT_EQ(facts.origin, HOTGEMM_ORIGIN_ESTIMATED);
   EXPECT_GT(facts.registers, 0);
   EXPECT_EQ(facts.cublas_ratio, 0);
@@ -115,13 +126,9 @@ TEST_F(CApiTest, APlanTellsTheRatioToCublasOfItsRecord) {
     impl_of(other).engine().database.add(record);
   }
   make();
-  const hotgemm_problem problem = c_problem();
-  hotgemm_plan* plan = nullptr;
-  ASSERT_EQ(hotgemm_plan_create(c_context_, &problem, nullptr, HOTGEMM_POLICY_OF_CONTEXT, stream(), nullptr, &plan),
-            HOTGEMM_SUCCESS)
-      << last_error();
-  hotgemm_plan_facts facts = HOTGEMM_PLAN_FACTS_INIT;
-  ASSERT_EQ(hotgemm_plan_get_facts(plan, &facts), HOTGEMM_SUCCESS);
+  hotgemm_plan* plan = made_plan(c_context_, c_problem(), stream());
+  ASSERT_NE(plan, nullptr);
+  const hotgemm_plan_facts facts = facts_of(plan);
   EXPECT_EQ(facts.origin, HOTGEMM_ORIGIN_TUNED);
   EXPECT_EQ(facts.cublas_ratio, 1.25) << "of its default";
   hotgemm_plan_destroy(plan);

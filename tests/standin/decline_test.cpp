@@ -154,7 +154,7 @@ std::optional<std::uint64_t> blocked_signals_of(const std::string& thread) {
 }
 
 TEST_F(DeclineTest, TheThreadThatPreparesTakesNoSignalOfTheProgram) {
-  std::thread([] {}).join();  // with it begins the thread of ThreadSanitizer, which blocks all signals
+  std::thread([] {}).join();  // ThreadSanitizer starts a thread with it, which blocks all signals
   const std::set<std::string> others = threads_of_process();
   make();
   expect_call(HOTGEMM_NOT_PREPARED, HOTGEMM_IF_PREPARED | HOTGEMM_PREPARE_LATER);

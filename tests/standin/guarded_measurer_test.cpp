@@ -13,7 +13,8 @@ namespace {
 
 class GuardedMeasurerTest : public SearchTest {
  protected:
-  /// What a later process would blame for the end of this one: the lines of its file, which stays while it lives.
+  /// The lines of this process's file of attempts. If this process ended now, a later one would blame the kernels in
+  /// them.
   std::string mark() const {
     std::string lines;
     for (const auto& entry : std::filesystem::directory_iterator(cache_.path() / "v1" / "attempting")) {

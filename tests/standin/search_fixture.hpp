@@ -50,7 +50,7 @@ class SimulatedGpu final : public Measurer {
       for (std::size_t i = 0; i < trials.size(); ++i) {
         const auto& speed = options.blocks ? alone_us : is_timed_behind(trials) ? behind_us : us;
         const double own_us = (speed ? speed : us)(trials[i]) * (options.blocks ? 1 : clock);  // alone: its own clock
-        const bool has_run = result.failures[i].empty() || round == 0;  // what fails does so in the second round
+        const bool has_run = result.failures[i].empty() || round == 0;  // a trial fails in the second round
         result.us[i].push_back(has_run ? own_us * own(random_) : std::numeric_limits<double>::quiet_NaN());
       }
       if (has_baseline) result.us.back().push_back(baseline_us_ * clock * own(random_));
@@ -91,8 +91,8 @@ class SimulatedGpu final : public Measurer {
   bool power_binds = false;
   std::vector<std::size_t> block_counts;  ///< trials of each race over blocks
   double noise = 0.001;
-  int baseline_races = 0;  // that were to have the baseline
-  int lost_baselines = 0;  // of those: the first ones, which have it not
+  int baseline_races = 0;  // races that were asked to time the baseline
+  int lost_baselines = 0;  // the number of these, from the first one on, that do not time it
   int time_left = 1000;    // number of races until the deadline
   int most_rounds = 1000;  // of a race, as if launches were long and the deadline near
   std::vector<std::string> checked;
