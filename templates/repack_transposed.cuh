@@ -3,7 +3,8 @@
 // The part of the repack kernel whose copies are transposes: of elements of 4 bytes, and of 1 byte. A warp takes tiles
 // through its registers, so that no thread waits for another.
 //
-//   from    64 bytes of 64 rows ──a lane: a word of 32 rows──▶ registers ──16 bytes of a row of the copy──▶ copy
+//   from    64 bytes of 64 rows ──a lane: a word of 32 rows───▶ registers ──16 bytes of a row of the copy──▶ copy
+//          128 bytes of 32 rows ──a lane: a pair of 16 rows──▶
 
 #include "byte_access.cuh"
 #include "ptx/index.hpp"
@@ -18,88 +19,123 @@ class TransposedTile {
  public:
   HOTGEMM_DEVICE TransposedTile(const RepackMatrix& matrix, u32 tile) : pitch_(static_cast<u64>(matrix.pitch)) {
     const int lane = ptx::thread_index() % kRepackLanes;
-    const u32 row_tiles = matrix.row_tiles();
+    const u32 row_tiles = matrix.row_tiles<kElementBytes>();
     const u32 line = tile / row_tiles;
-    const u32 row = (tile - line * row_tiles) * kColumns + static_cast<u32>(repack_tile_word(lane) * kWordElements);
-    const u32 chunk = line * matrix.tile_chunks() + static_cast<u32>(repack_tile_chunk(lane, 0));
+    const u32 row = (tile - line * row_tiles) * kColumns + static_cast<u32>(repack_tile_place(lane) * kRows);
+    const u32 chunk = line * repack_tile_chunks(kElementBytes) + static_cast<u32>(repack_tile_chunk(lane, 0));
     const u32 depth = chunk * kDepth;
     rows_left_ = matrix.rows - static_cast<int>(row);
     chunks_left_ = static_cast<int>(matrix.row_chunks - chunk);
-    depth_left_ = rows_left_ > 0 ? static_cast<int>(matrix.row_bytes / kElementBytes) - static_cast<int>(depth) : 0;
+    depth_left_ = static_cast<int>(matrix.row_bytes / kElementBytes) - static_cast<int>(depth);
     from_ = matrix.from + depth * pitch_ + static_cast<u64>(row) * kElementBytes;
     to_ = matrix.to + (static_cast<u64>(row) * matrix.row_chunks + chunk) * kRepackChunkBytes;
     row_chunks_ = matrix.row_chunks;
   }
 
-  /// All loads are issued before the first store.
+  /// The loads of a part of the tile are issued before its stores.
   HOTGEMM_DEVICE void copy() const {
-    u32 words[kSets][kDepth];
-    load(words);
+    if (rows_left_ >= kRows && ((from_ | pitch_) & (kWords * 4 - 1)) == 0) {
+      copy_words();
+    } else {
+      copy_elements();
+    }
+  }
+
+ private:
+  static constexpr int kWords = repack_lane_words(kElementBytes);
+  static constexpr int kRows = kWords * 4 / kElementBytes;  // of the copy that a lane has
+  static constexpr int kColumns = repack_tile_bytes(kElementBytes) / kElementBytes;
+  static constexpr int kDepth = kRepackChunkBytes / kElementBytes;  // rows of `from` that become a chunk
+  static constexpr int kSetDepth = kRepackChunkLanes * kDepth;      // rows that become neighbouring lanes' chunks
+  static constexpr int kSets = repack_lane_rows(kElementBytes) / kDepth;
+
+  /// What lies beyond the matrix is zero.
+  HOTGEMM_DEVICE void copy_words() const {
+    u32 words[kSets][kDepth][kWords];
+    for_each_row<kSets>(0, [&](u64 address, int i, int e, bool is_inside) {
+      load_words(address, is_inside, words[i][e]);
+    });
 #pragma unroll
     for (int set = 0; set < kSets; ++set) store(set, words[set]);
   }
 
- private:
-  static constexpr int kColumns = kRepackTileBytes / kElementBytes;  // of the tile
-  static constexpr int kWordElements = 4 / kElementBytes;            // rows of the copy that a lane has
-  static constexpr int kDepth = kRepackChunkBytes / kElementBytes;   // rows of `from` that become a chunk
-  static constexpr int kSetDepth = kRepackChunkLanes * kDepth;       // rows that become neighbouring lanes' chunks
-  static constexpr int kSets = kRepackTileDepth / kSetDepth;
-
-  /// Words and bytes beyond the matrix are zeros.
-  HOTGEMM_DEVICE void load(u32 (&words)[kSets][kDepth]) const {
-    if (kElementBytes == 4 || (rows_left_ >= 4 && ((from_ | pitch_) & 3) == 0)) {
-      for_each_word([&](u64 address, int set, int e) {
-        words[set][e] = ptx::ld_global_b32_if(address, set * kSetDepth + e < depth_left_);
+  /// The same for rows at other addresses, and for less than kRows of them. Loads of single elements take more registers,
+  /// so that two chunks are loaded at a time.
+  HOTGEMM_DEVICE void copy_elements() const {
+#pragma unroll 1
+    for (int set = 0; set < kSets; set += 2) {
+      u32 words[2][kDepth][kWords];
+      for_each_row<2>(set, [&](u64 address, int i, int e, bool is_inside) {
+        load_elements(address, is_inside, words[i][e]);
       });
-    } else {
-      for_each_word([&](u64 address, int set, int e) {
-        words[set][e] = load_bytes(address, set * kSetDepth + e < depth_left_ ? rows_left_ : 0);
-      });
+      store(set, words[0]);
+      store(set + 1, words[1]);
     }
   }
 
-  /// Calls use(address, set, e) for each of the lane's words: row e of those that become the `set`th chunk.
-  template <class Use>
-  HOTGEMM_DEVICE void for_each_word(Use&& use) const {
-    u64 address = from_;
+  /// Calls use(address, i, e, is_inside) for each row e of `from` that becomes the lane's chunk first + i, for kCount
+  /// chunks.
+  template <int kCount, class Use>
+  HOTGEMM_DEVICE void for_each_row(int first, Use&& use) const {
+    const int depth_left = depth_left_ - first * kSetDepth;
+    u64 address = from_ + static_cast<u64>(first * kSetDepth) * pitch_;
 #pragma unroll
-    for (int set = 0; set < kSets; ++set) {
+    for (int i = 0; i < kCount; ++i) {
 #pragma unroll
       for (int e = 0; e < kDepth; ++e) {
-        use(address, set, e);
+        use(address, i, e, i * kSetDepth + e < depth_left);
         address += pitch_;
       }
       address += (kSetDepth - kDepth) * pitch_;
     }
   }
 
-  HOTGEMM_DEVICE void store(int set, const u32 (&words)[kDepth]) const {
-    if (set * kRepackChunkLanes >= chunks_left_) return;
-    const u64 to = to_ + static_cast<u64>(set * kRepackChunkLanes * kRepackChunkBytes);
-    if constexpr (kElementBytes == 4) {
-      if (rows_left_ > 0) ptx::st_global_v4_b32(to, {words[0], words[1], words[2], words[3]});
+  HOTGEMM_DEVICE static void load_words(u64 address, bool is_inside, u32 (&words)[kWords]) {
+    if constexpr (kWords == 2) {
+      const ptx::Vec2 pair = ptx::ld_global_v2_b32_if(address, is_inside);
+      words[0] = pair.x;
+      words[1] = pair.y;
     } else {
-      store_bytes(to, words);
+      words[0] = ptx::ld_global_b32_if(address, is_inside);
+    }
+  }
+  HOTGEMM_DEVICE void load_elements(u64 address, bool is_inside, u32 (&words)[kWords]) const {
+    const int elements = is_inside ? rows_left_ : 0;
+    if constexpr (kElementBytes == 4) {
+#pragma unroll
+      for (int w = 0; w < kWords; ++w) words[w] = ptx::ld_global_b32_if(address + static_cast<u64>(w) * 4, w < elements);
+    } else {
+      words[0] = load_bytes(address, elements);
     }
   }
 
-  /// Stores a chunk of each of four rows.
-  HOTGEMM_DEVICE void store_bytes(u64 to, const u32 (&words)[kDepth]) const {
-    u32 rows[4][4];
+  /// Stores a chunk of each of the lane's rows of the copy.
+  HOTGEMM_DEVICE void store(int set, const u32 (&words)[kDepth][kWords]) const {
+    if (set * kRepackChunkLanes >= chunks_left_) return;
+    u32 rows[kRows][4];
+    transpose(words, rows);
+    u64 to = to_ + static_cast<u64>(set * kRepackChunkLanes * kRepackChunkBytes);
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-      const u32 a = words[4 * i], b = words[4 * i + 1], c = words[4 * i + 2], d = words[4 * i + 3];
-      const ptx::Vec2 first = byte_columns(a, b, c, d, false), last = byte_columns(a, b, c, d, true);
-      rows[0][i] = first.x;
-      rows[1][i] = first.y;
-      rows[2][i] = last.x;
-      rows[3][i] = last.y;
-    }
-#pragma unroll
-    for (int r = 0; r < 4; ++r) {
+    for (int r = 0; r < kRows; ++r) {
       if (r < rows_left_) ptx::st_global_v4_b32(to, {rows[r][0], rows[r][1], rows[r][2], rows[r][3]});
       to += static_cast<u64>(row_chunks_) * kRepackChunkBytes;
+    }
+  }
+
+  HOTGEMM_DEVICE static void transpose(const u32 (&words)[kDepth][kWords], u32 (&rows)[kRows][4]) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if constexpr (kElementBytes == 4) {
+#pragma unroll
+        for (int r = 0; r < kRows; ++r) rows[r][i] = words[i][r];
+      } else {
+        const u32 a = words[4 * i][0], b = words[4 * i + 1][0], c = words[4 * i + 2][0], d = words[4 * i + 3][0];
+        const ptx::Vec2 first = byte_columns(a, b, c, d, false), last = byte_columns(a, b, c, d, true);
+        rows[0][i] = first.x;
+        rows[1][i] = first.y;
+        rows[2][i] = last.x;
+        rows[3][i] = last.y;
+      }
     }
   }
 
@@ -118,7 +154,8 @@ HOTGEMM_DEVICE_NOINLINE void copy_transposes(const RepackMatrix& first, const Re
   for (u32 tile = warp * blocks + ptx::block_index(); tile < tiles; tile += kRepackThreads / kRepackLanes * blocks) {
     const bool is_first = tile < tiles_of_first;
     const RepackMatrix& operand = is_first ? first : second;
-    const u32 of_operand = is_first ? tile : tile - tiles_of_first, product = of_operand / operand.tiles();
+    const u32 of_operand = is_first ? tile : tile - tiles_of_first;
+    const u32 product = operand.products == 1 ? 0 : of_operand / operand.tiles();
     const RepackMatrix matrix = operand.of_product(product);
     const u32 number = of_operand - product * operand.tiles();
     if (matrix.transposed_bytes == 4) {

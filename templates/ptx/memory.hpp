@@ -117,6 +117,15 @@ HOTGEMM_DEVICE u32 ld_global_b32_if(u64 address, bool condition) {
               : "memory");
   return value;
 }
+HOTGEMM_DEVICE Vec2 ld_global_v2_b32_if(u64 address, bool condition) {
+  Vec2 v{};
+  HOTGEMM_PTX(
+      "{ .reg .pred p; setp.ne.b32 p, %3, 0; mov.b32 %0, 0; mov.b32 %1, 0; @p ld.global.v2.b32 {%0, %1}, [%2]; }"
+      : "=&r"(v.x), "=&r"(v.y)
+      : "l"(address), "r"(static_cast<int>(condition))
+      : "memory");
+  return v;
+}
 /// The lower byte of `value`.
 HOTGEMM_DEVICE void st_global_u8(u64 address, u32 value) {
   HOTGEMM_PTX("st.global.u8 [%0], %1;" ::"l"(address), "r"(value) : "memory");

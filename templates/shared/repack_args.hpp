@@ -24,16 +24,28 @@ inline constexpr int kRepackUnitChunks = kRepackLanes * kRepackLaneChunks;
 inline constexpr int kRepackFirstChunks = 16;
 inline constexpr int kRepackLastChunks = 16;
 
-// The tile of a transposed copy, which a warp takes through its registers: kRepackTileBytes of each of kRepackTileDepth
-// rows of `from`. A lane has one word of 32 of these rows. kRepackChunkLanes neighbours have the same word of different
-// rows, which become neighbouring chunks of a row of the copy. So a load of the warp is 64 bytes of each of two rows,
-// and a store is 32 bytes of each of 16 rows: whole sectors in both.
+// The tile of a transposed copy is 4 KiB, which a warp takes through its registers: 128 bytes of each of 32 rows of
+// `from` for elements of 4 bytes, 64 bytes of 64 rows for single bytes. A lane has a word, or for elements of 4 bytes
+// two, of half of these rows. kRepackChunkLanes neighbours have the same words of different rows, which become
+// neighbouring chunks of a row of the copy. So a load of the warp is 64 or 128 bytes of each of two rows, and a store is
+// 32 bytes of each of 16 rows: whole sectors in both.
 inline constexpr int kRepackChunkLanes = 2;
-inline constexpr int kRepackTileBytes = kRepackLanes / kRepackChunkLanes * 4;
-inline constexpr int kRepackTileDepth = 32 * kRepackChunkLanes;
 
-/// The word of the tile's rows that a lane has.
-constexpr int repack_tile_word(int lane) { return lane / kRepackChunkLanes; }
+/// The words that a lane has of a row of the tile, for elements of so many bytes.
+constexpr int repack_lane_words(int element_bytes) { return element_bytes == 4 ? 2 : 1; }
+/// The rows of the tile that a lane has: 32 words in all.
+constexpr int repack_lane_rows(int element_bytes) { return 32 / repack_lane_words(element_bytes); }
+constexpr int repack_tile_bytes(int element_bytes) {
+  return kRepackLanes / kRepackChunkLanes * repack_lane_words(element_bytes) * 4;
+}
+constexpr int repack_tile_depth(int element_bytes) { return repack_lane_rows(element_bytes) * kRepackChunkLanes; }
+/// The chunks that a tile has of a row of the copy.
+constexpr int repack_tile_chunks(int element_bytes) {
+  return repack_tile_depth(element_bytes) * element_bytes / kRepackChunkBytes;
+}
+
+/// The first of a lane's words in the tile's rows, counted in as many words as a lane has.
+constexpr int repack_tile_place(int lane) { return lane / kRepackChunkLanes; }
 /// The lane's `set`th chunk, of those that the tile has of a row of the copy.
 constexpr int repack_tile_chunk(int lane, int set) { return kRepackChunkLanes * set + lane % kRepackChunkLanes; }
 
@@ -63,18 +75,20 @@ struct RepackMatrix {
 
   /// The number of a transposed copy's elements in a row, which are the rows of `from`.
   constexpr int depth() const { return static_cast<int>(row_bytes / transposed_bytes); }
-  /// The tiles beside each other in `from`.
+  /// The tiles beside each other in `from`. With the size of an element as a constant, the kernel divides by shifts.
+  template <int kElementBytes>
   constexpr unsigned row_tiles() const {
-    const long long bytes = static_cast<long long>(rows) * transposed_bytes;
-    return static_cast<unsigned>((bytes + kRepackTileBytes - 1) / kRepackTileBytes);
+    constexpr unsigned kColumns = repack_tile_bytes(kElementBytes) / kElementBytes;
+    return (static_cast<unsigned>(rows) + kColumns - 1) / kColumns;
   }
-  /// The chunks that a tile has of a row of the copy.
-  constexpr unsigned tile_chunks() const {
-    return static_cast<unsigned>(kRepackTileDepth * transposed_bytes / kRepackChunkBytes);
+  template <int kElementBytes>
+  constexpr unsigned tiles_of_elements() const {
+    constexpr unsigned kChunks = repack_tile_chunks(kElementBytes);
+    return row_tiles<kElementBytes>() * ((row_chunks + kChunks - 1) / kChunks);
   }
   /// The tiles of a transposed copy of one matrix. 2^32 of them would be 16 TiB.
   constexpr unsigned tiles() const {
-    return transposed_bytes == 0 ? 0 : row_tiles() * ((row_chunks + tile_chunks() - 1) / tile_chunks());
+    return transposed_bytes == 4 ? tiles_of_elements<4>() : transposed_bytes == 1 ? tiles_of_elements<1>() : 0;
   }
 
   /// The parts that warps take of a copy as stored: one with the first and the last chunks, followed by the units.

@@ -791,23 +791,29 @@ MUTANTS = {
     "repack_row_wraps_late": (
         "shared/repack_args.hpp", "number >= row_chunks ? 1 : 0", "number > row_chunks ? 1 : 0"),
     "repack_transposes_rows_beyond_the_end": (
-        "repack_transposed.cuh", "(address, set * kSetDepth + e < depth_left_)", "(address, set * kSetDepth + e <= depth_left_)"),
-    "repack_transposes_bytes_of_rows_beyond_the_end": (
-        "repack_transposed.cuh", "set * kSetDepth + e < depth_left_ ? rows_left_ : 0", "rows_left_"),
-    "repack_transposes_columns_beyond_the_edge": (
-        "repack_transposed.cuh", "depth_left_ = rows_left_ > 0 ?", "depth_left_ = rows_left_ >= 0 ?"),
+        "repack_transposed.cuh", "i * kSetDepth + e < depth_left)", "i * kSetDepth + e <= depth_left)"),
+    "repack_transposes_elements_of_rows_beyond_the_end": (
+        "repack_transposed.cuh", "is_inside ? rows_left_ : 0", "rows_left_"),
     "repack_transposes_words_of_unaligned_rows": (
-        "repack_transposed.cuh", "((from_ | pitch_) & 3) == 0", "(from_ & 3) == 0"),
-    "repack_transposes_a_word_beyond_the_edge": ("repack_transposed.cuh", "rows_left_ >= 4 && ", "rows_left_ >= 1 && "),
+        "repack_transposed.cuh", "((from_ | pitch_) & (kWords * 4 - 1)) == 0", "(from_ & (kWords * 4 - 1)) == 0"),
+    "repack_transposes_pairs_of_rows_at_words": (
+        "repack_transposed.cuh", "((from_ | pitch_) & (kWords * 4 - 1)) == 0", "((from_ | pitch_) & 3) == 0"),
+    "repack_transposes_a_word_beyond_the_edge": ("repack_transposed.cuh", "rows_left_ >= kRows && ", "rows_left_ >= 1 && "),
+    "repack_transposes_the_second_word_beyond_the_edge": ("repack_transposed.cuh", ", w < elements)", ", elements > 0)"),
+    "repack_transposes_the_first_word_twice": (
+        "repack_transposed.cuh", "address + static_cast<u64>(w) * 4, w <", "address, w <"),
+    "repack_transposes_one_word_of_a_pair_twice": ("repack_transposed.cuh", "words[1] = pair.y;", "words[1] = pair.x;"),
     "repack_transposes_neighbours_rows_twice": (
         "repack_transposed.cuh", "      address += (kSetDepth - kDepth) * pitch_;\n", ""),
+    "repack_transposes_the_first_rows_again": (
+        "repack_transposed.cuh", "from_ + static_cast<u64>(first * kSetDepth) * pitch_", "from_"),
+    "repack_transposes_late_elements_beyond_the_end": (
+        "repack_transposed.cuh", "depth_left_ - first * kSetDepth", "depth_left_"),
     "repack_transposes_bytes_in_another_order": (
         "byte_access.cuh", "ptx::prmt_b32(ab, cd, 0x7632)", "ptx::prmt_b32(ab, cd, 0x5410)"),
     "repack_transposes_columns_twice": (
         "byte_access.cuh", "are_last ? 0x7362 : 0x5140", "are_last ? 0x5140 : 0x5140"),
     "repack_transposes_rows_beyond_the_copy": (
-        "repack_transposed.cuh", "if (rows_left_ > 0) ptx::st_global", "ptx::st_global"),
-    "repack_transposes_rows_of_bytes_beyond_the_copy": (
         "repack_transposed.cuh", "if (r < rows_left_) ptx::st_global", "ptx::st_global"),
     "repack_transposes_chunks_of_the_next_row": (
         "repack_transposed.cuh", "    if (set * kRepackChunkLanes >= chunks_left_) return;\n", ""),

@@ -89,10 +89,10 @@ TEST(Repack, TilesCoverATransposedCopy) {
         EXPECT_EQ(matrix.depth(), depth);
         EXPECT_EQ(matrix.parts(), 0u);
         const auto times = [](unsigned number, int unit) { return (number + unit - 1) / static_cast<unsigned>(unit); };
-        const unsigned row_tiles = times(static_cast<unsigned>(rows * element), kRepackTileBytes);
-        EXPECT_EQ(matrix.row_tiles(), row_tiles);
+        const unsigned row_tiles = times(static_cast<unsigned>(rows * element), repack_tile_bytes(element));
+        EXPECT_EQ(element == 4 ? matrix.row_tiles<4>() : matrix.row_tiles<1>(), row_tiles);
         EXPECT_EQ(matrix.tiles(),
-                  row_tiles * times(matrix.row_chunks * 16 / static_cast<unsigned>(element), kRepackTileDepth));
+                  row_tiles * times(matrix.row_chunks * 16 / static_cast<unsigned>(element), repack_tile_depth(element)));
       }
     }
   }
@@ -106,29 +106,33 @@ TEST(Repack, TilesCoverATransposedCopy) {
 TEST(Repack, LanesHaveWholeSectorsOfATile) {
   constexpr int kSector = 32;
   for (const int element : {1, 4}) {
-    const int chunk_depth = kRepackChunkBytes / element, sets = kRepackTileDepth / chunk_depth / kRepackChunkLanes;
+    const int chunk_depth = kRepackChunkBytes / element, sets = repack_lane_rows(element) / chunk_depth;
+    const int lane_words = repack_lane_words(element);
     std::set<std::pair<int, int>> words;
     for (int set = 0; set < sets; ++set) {
       std::map<int, std::set<int>> stored;  // the chunks of a row of words
       for (int lane = 0; lane < kRepackLanes; ++lane)
-        stored[repack_tile_word(lane)].insert(repack_tile_chunk(lane, set));
-      for (const auto& [word, chunks] : stored) {
+        stored[repack_tile_place(lane)].insert(repack_tile_chunk(lane, set));
+      for (const auto& [place, chunks] : stored) {
         EXPECT_EQ(*chunks.begin() * kRepackChunkBytes % kSector, 0);
         EXPECT_EQ(*chunks.rbegin() + 1 - *chunks.begin(), std::ssize(chunks)) << "neighbours";
         EXPECT_EQ(std::ssize(chunks) * kRepackChunkBytes % kSector, 0);
       }
       for (int e = 0; e < chunk_depth; ++e) {
         std::map<int, std::set<int>> loaded;  // the words of a row of the tile
-        for (int lane = 0; lane < kRepackLanes; ++lane)
-          loaded[repack_tile_chunk(lane, set) * chunk_depth + e].insert(repack_tile_word(lane));
+        for (int lane = 0; lane < kRepackLanes; ++lane) {
+          for (int w = 0; w < lane_words; ++w) {
+            loaded[repack_tile_chunk(lane, set) * chunk_depth + e].insert(repack_tile_place(lane) * lane_words + w);
+          }
+        }
         for (const auto& [depth, row] : loaded) {
-          EXPECT_EQ(std::ssize(row) * 4, kRepackTileBytes);
+          EXPECT_EQ(std::ssize(row) * 4, repack_tile_bytes(element));
           for (const int word : row) EXPECT_TRUE(words.emplace(depth, word).second) << depth << " " << word;
         }
       }
     }
-    EXPECT_EQ(std::ssize(words) * 4, kRepackTileBytes * kRepackTileDepth);
-    EXPECT_EQ(kRepackTileBytes % kSector, 0);
+    EXPECT_EQ(std::ssize(words) * 4, repack_tile_bytes(element) * repack_tile_depth(element));
+    EXPECT_EQ(repack_tile_bytes(element) % kSector, 0);
   }
 }
 

@@ -50,6 +50,9 @@ HOTGEMM_DEVICE u32 ld_global_b32_if(u64 address, bool condition) { return condit
 HOTGEMM_DEVICE Vec2 ld_global_v2_b32(u64 address) {
   return emulate::load_global<Vec2>(emulate::Instruction::ld_global_v2_b32, address);
 }
+HOTGEMM_DEVICE Vec2 ld_global_v2_b32_if(u64 address, bool condition) {
+  return condition ? ld_global_v2_b32(address) : Vec2{};
+}
 HOTGEMM_DEVICE Vec4 ld_global_v4_b32(u64 address) {
   return emulate::load_global<Vec4>(emulate::Instruction::ld_global_v4_b32, address);
 }
