@@ -5,15 +5,17 @@
     hotgemm tune --cublas-default --shapes shapes.txt
     python3 tests/bench/transformer.py                         # pairs of runs, without and with hotgemm.torch.enable()
     python3 tests/bench/transformer.py --addmm                 # with hotgemm.torch.enable(addmm=True)
-    LD_PRELOAD=libhotgemm_cublas.so python3 tests/bench/transformer.py --alone   # the time of one side
+    python3 tests/bench/transformer.py --interposed LIBRARY    # with LIBRARY, libhotgemm_cublas.so, in front of cuBLAS
 
 A case is a block of hidden size 4096, or one of 1001 with a vocabulary of 50257, both in bf16, with or without biases.
 A step is the forward and the backward pass.
 """
 
 import argparse
+import os
 import pathlib
 import statistics
+import subprocess
 import sys
 import time
 
@@ -23,6 +25,7 @@ sys.path.append(str(pathlib.Path(__file__).parents[2] / "examples/interpose"))
 from block import Block
 
 PAIRS = 15
+PROCESSES = 3  # of each side, where a library is preloaded: the host's time of a step differs between processes
 RUN_S = 0.08  # about, of a side of a pair
 
 CASES = [(hidden, tokens, bias) for hidden, sizes in ((4096, (1, 16, 512, 4096)), (1001, (512, 4096)))
@@ -145,19 +148,82 @@ def compare(when, addmm, only):
               flush=True)
 
 
-def alone(only):
-    for case in cases(only):
+def serve():
+    """Times a case that stdin names, as often as stdin asks for it: a side of `compare_interposed`."""
+    for line in sys.stdin:
+        hidden, tokens, bias = (int(word) for word in line.split())
+        case = Case(hidden, tokens, bool(bias))
         steps = steps_of(case.step)
-        time.sleep(1.5)  # a library may load kernels meanwhile
-        case.step()
-        median = statistics.median(milliseconds(case.step, steps) for _ in range(PAIRS))
-        print(f"{case.name}: {median:.3f} ms", flush=True)
+        time.sleep(1)  # the library may load kernels meanwhile
+        milliseconds(case.step, steps)
+        print("ready", flush=True)
+        while sys.stdin.readline().strip() == "run":
+            print(milliseconds(case.step, steps), flush=True)
+
+
+class Side:
+    """A process that serves, with `library` in front of cuBLAS if there is one."""
+
+    def __init__(self, library):
+        variables = dict(os.environ, **({"LD_PRELOAD": library} if library else {}))
+        self.process = subprocess.Popen([sys.executable, __file__, "--serve"], env=variables, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def answer(self):
+        line = self.process.stdout.readline()
+        if not line:
+            sys.exit("transformer: a process that times a side has ended; its message stands above")
+        return line
+
+    def run(self):
+        self.ask("run")
+        return float(self.answer())
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def pairs_of(sides, case, pairs):
+    """Runs of `case` by both sides in turn; only one of them works at a time."""
+    for side in sides:
+        side.ask(" ".join(str(int(value)) for value in case))
+        side.answer()
+    for pair in range(pairs):
+        times = {side: side.run() for side in (sides if pair % 2 == 0 else reversed(sides))}
+        yield tuple(times[side] for side in sides)
+    for side in sides:
+        side.ask("next")
+
+
+def compare_interposed(library, only):
+    times = {case: [] for case in CASES if only in name_of(*case)}
+    for _ in range(PROCESSES):
+        sides = [Side(None), Side(library)]
+        for case, pairs in times.items():
+            pairs.extend(pairs_of(sides, case, PAIRS // PROCESSES))
+            shown = ", ".join(f"{plain:.3f} {ours:.3f}" for plain, ours in pairs[-(PAIRS // PROCESSES):])
+            print(f"{name_of(*case)}: {shown} ms", file=sys.stderr, flush=True)
+        for side in sides:
+            side.end()
+    print("| case | PyTorch, ms | under the interposer, ms | speed-up, 95 % interval |")
+    print("|---|---:|---:|---|")
+    for case, pairs in times.items():
+        ratios = [plain / ours for plain, ours in pairs]
+        low, high = interval(ratios)
+        plain, ours = (statistics.median(side) for side in zip(*pairs))
+        print(f"| {name_of(*case)} | {plain:.3f} | {ours:.3f} | {statistics.median(ratios):.3f} ({low:.3f} to {high:.3f}) |")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="print the products of all cases, as a shape file")
-    parser.add_argument("--alone", action="store_true", help="time the steps as they are, without hotgemm.torch")
+    parser.add_argument("--interposed", metavar="LIBRARY", help="compare with LIBRARY in front of cuBLAS, by LD_PRELOAD")
+    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--addmm", action="store_true", help="as of hotgemm.torch.enable()")
     parser.add_argument("--when", default="as_fast", help="as of hotgemm.torch.enable()")
     parser.add_argument("--only", default="", metavar="TEXT",
@@ -167,8 +233,10 @@ def main():
         parser.error(f"no case has {arguments.only!r} in its name; they are: " + "; ".join(name_of(*v) for v in CASES))
     if arguments.list:
         list_products(arguments.only)
-    elif arguments.alone:
-        alone(arguments.only)
+    elif arguments.serve:
+        serve()
+    elif arguments.interposed:
+        compare_interposed(arguments.interposed, arguments.only)
     else:
         compare(arguments.when, arguments.addmm, arguments.only)
 
