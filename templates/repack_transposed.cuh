@@ -48,26 +48,25 @@ class TransposedTile {
   static constexpr int kDepth = kRepackChunkBytes / kElementBytes;  // rows of `from` that become a chunk
   static constexpr int kSetDepth = kRepackChunkLanes * kDepth;      // rows that become neighbouring lanes' chunks
   static constexpr int kSets = repack_lane_rows(kElementBytes) / kDepth;
+  static_assert(kSets % 2 == 0);
 
   /// What lies beyond the matrix is zero.
   HOTGEMM_DEVICE void copy_words() const {
     u32 words[kSets][kDepth][kWords];
-    for_each_row<kSets>(0, [&](u64 address, int i, int e, bool is_inside) {
-      load_words(address, is_inside, words[i][e]);
-    });
+    for_each_row<kSets>(
+        0, [&](u64 address, int i, int e, bool is_inside) { load_words(address, is_inside, words[i][e]); });
 #pragma unroll
     for (int set = 0; set < kSets; ++set) store(set, words[set]);
   }
 
-  /// The same for rows at other addresses, and for less than kRows of them. Loads of single elements take more registers,
-  /// so that two chunks are loaded at a time.
+  /// The same for rows at other addresses, and for less than kRows of them. Loads of single elements take more
+  /// registers, so that two chunks are loaded at a time.
   HOTGEMM_DEVICE void copy_elements() const {
 #pragma unroll 1
     for (int set = 0; set < kSets; set += 2) {
       u32 words[2][kDepth][kWords];
-      for_each_row<2>(set, [&](u64 address, int i, int e, bool is_inside) {
-        load_elements(address, is_inside, words[i][e]);
-      });
+      for_each_row<2>(
+          set, [&](u64 address, int i, int e, bool is_inside) { load_elements(address, is_inside, words[i][e]); });
       store(set, words[0]);
       store(set + 1, words[1]);
     }
@@ -103,7 +102,8 @@ class TransposedTile {
     const int elements = is_inside ? rows_left_ : 0;
     if constexpr (kElementBytes == 4) {
 #pragma unroll
-      for (int w = 0; w < kWords; ++w) words[w] = ptx::ld_global_b32_if(address + static_cast<u64>(w) * 4, w < elements);
+      for (int w = 0; w < kWords; ++w)
+        words[w] = ptx::ld_global_b32_if(address + static_cast<u64>(w) * 4, w < elements);
     } else {
       words[0] = load_bytes(address, elements);
     }

@@ -27,8 +27,8 @@ inline constexpr int kRepackLastChunks = 16;
 // The tile of a transposed copy is 4 KiB, which a warp takes through its registers: 128 bytes of each of 32 rows of
 // `from` for elements of 4 bytes, 64 bytes of 64 rows for single bytes. A lane has a word, or for elements of 4 bytes
 // two, of half of these rows. kRepackChunkLanes neighbours have the same words of different rows, which become
-// neighbouring chunks of a row of the copy. So a load of the warp is 64 or 128 bytes of each of two rows, and a store is
-// 32 bytes of each of 16 rows: whole sectors in both.
+// neighbouring chunks of a row of the copy. So a load of the warp is 64 or 128 bytes of each of two rows, and a store
+// is 32 bytes of each of 16 rows: whole sectors in both.
 inline constexpr int kRepackChunkLanes = 2;
 
 /// The words that a lane has of a row of the tile, for elements of so many bytes.

@@ -25,7 +25,8 @@ sys.path.append(str(pathlib.Path(__file__).parents[2] / "examples/interpose"))
 from block import Block
 
 PAIRS = 15
-PROCESSES = 3  # of each side, where a library is preloaded: the host's time of a step differs between processes
+PROCESSES = 9  # of each side, where a library is preloaded: the host's time of a step differs between processes
+RUNS = 3       # of each of them
 RUN_S = 0.08  # about, of a side of a pair
 
 CASES = [(hidden, tokens, bias) for hidden, sizes in ((4096, (1, 16, 512, 4096)), (1001, (512, 4096)))
@@ -149,16 +150,20 @@ def compare(when, addmm, only):
 
 
 def serve():
-    """Times a case that stdin names, as often as stdin asks for it: a side of `compare_interposed`."""
+    """Runs as many steps of a case as stdin asks for, again and again: a side of `compare_interposed`."""
+    case = None
     for line in sys.stdin:
-        hidden, tokens, bias = (int(word) for word in line.split())
-        case = Case(hidden, tokens, bool(bias))
-        steps = steps_of(case.step)
-        time.sleep(1)  # the library may load kernels meanwhile
-        milliseconds(case.step, steps)
-        print("ready", flush=True)
-        while sys.stdin.readline().strip() == "run":
-            print(milliseconds(case.step, steps), flush=True)
+        command, *numbers = line.split()
+        if command == "case":
+            case = None
+            torch.cuda.empty_cache()
+            hidden, tokens, bias = (int(number) for number in numbers)
+            case = Case(hidden, tokens, bool(bias))
+            milliseconds(case.step, 3)
+            time.sleep(1)  # the library may load kernels meanwhile
+            print(milliseconds(case.step, 3), flush=True)
+        else:
+            print(milliseconds(case.step, int(numbers[0])), flush=True)
 
 
 class Side:
@@ -177,46 +182,44 @@ class Side:
         line = self.process.stdout.readline()
         if not line:
             sys.exit("transformer: a process that times a side has ended; its message stands above")
-        return line
+        return float(line)
 
-    def run(self):
-        self.ask("run")
-        return float(self.answer())
+    def run(self, steps):
+        self.ask(f"run {steps}")
+        return self.answer()
 
     def end(self):
         self.process.stdin.close()
         self.process.wait()
 
 
-def pairs_of(sides, case, pairs):
-    """Runs of `case` by both sides in turn; only one of them works at a time."""
-    for side in sides:
-        side.ask(" ".join(str(int(value)) for value in case))
-        side.answer()
-    for pair in range(pairs):
-        times = {side: side.run() for side in (sides if pair % 2 == 0 else reversed(sides))}
-        yield tuple(times[side] for side in sides)
-    for side in sides:
-        side.ask("next")
+def times_of(pair, steps):
+    """The median times of both sides, which run in turn: only one process works at a time."""
+    times = ([], [])
+    for run in range(RUNS):
+        for side in ((0, 1), (1, 0))[run % 2]:
+            times[side].append(pair[side].run(steps))
+    return tuple(statistics.median(side) for side in times)
 
 
 def compare_interposed(library, only):
-    times = {case: [] for case in CASES if only in name_of(*case)}
-    for _ in range(PROCESSES):
-        sides = [Side(None), Side(library)]
-        for case, pairs in times.items():
-            pairs.extend(pairs_of(sides, case, PAIRS // PROCESSES))
-            shown = ", ".join(f"{plain:.3f} {ours:.3f}" for plain, ours in pairs[-(PAIRS // PROCESSES):])
-            print(f"{name_of(*case)}: {shown} ms", file=sys.stderr, flush=True)
-        for side in sides:
-            side.end()
-    print("| case | PyTorch, ms | under the interposer, ms | speed-up, 95 % interval |")
+    pairs = [(Side(None), Side(library)) for _ in range(PROCESSES)]
+    sides = [side for pair in pairs for side in pair]
+    print("| case | PyTorch, ms | under the interposer, ms | speed-up, 96 % interval over pairs of processes |")
     print("|---|---:|---:|---|")
-    for case, pairs in times.items():
-        ratios = [plain / ours for plain, ours in pairs]
-        low, high = interval(ratios)
-        plain, ours = (statistics.median(side) for side in zip(*pairs))
-        print(f"| {name_of(*case)} | {plain:.3f} | {ours:.3f} | {statistics.median(ratios):.3f} ({low:.3f} to {high:.3f}) |")
+    for case in (case for case in CASES if only in name_of(*case)):
+        for side in sides:
+            side.ask("case " + " ".join(str(int(value)) for value in case))
+        for side in sides:
+            side.answer()
+        steps = max(1, min(200, int(RUN_S * 1e3 / sides[0].run(3))))
+        times = [times_of(pair, steps) for pair in pairs]
+        ratios = sorted(plain / ours for plain, ours in times)
+        plain, ours = (statistics.median(side) for side in zip(*times))
+        print(f"| {name_of(*case)} | {plain:.3f} | {ours:.3f} | {statistics.median(ratios):.3f} "
+              f"({ratios[1]:.3f} to {ratios[-2]:.3f}) |", flush=True)
+    for side in sides:
+        side.end()
 
 
 def main():
