@@ -1,3 +1,4 @@
+#include "base/environment.hpp"
 #include "base/text.hpp"
 #include "config/problem_enums.hpp"
 #include "context_impl.hpp"
@@ -6,9 +7,9 @@
 #include <hotgemm/error.hpp>
 
 #include <charconv>
-#include <cstdlib>
 #include <filesystem>
 #include <limits>
+#include <string>
 #include <system_error>
 
 namespace hotgemm {
@@ -70,17 +71,15 @@ std::string_view to_string(Policy policy) {
 
 ContextOptions ContextOptions::from_environment() {
   ContextOptions options;
-  const char* text = secure_getenv("HOTGEMM_TUNE");
-  if (text != nullptr) options.policy = parse_policy(text);
-  if (const char* objective = secure_getenv("HOTGEMM_OBJECTIVE"); objective != nullptr) {
-    options.objective = parse_enum<Objective>(objective, "HOTGEMM_OBJECTIVE");
-  }
-  if (const char* bytes = secure_getenv("HOTGEMM_WORKSPACE_BYTES"); bytes != nullptr) {
-    options.workspace_bytes = parse_workspace_bytes(bytes);
-  }
-  if (const char* plans = secure_getenv("HOTGEMM_MAX_PLANS"); plans != nullptr) {
-    options.max_plans = parse_max_plans(plans);
-  }
+  const auto read = [](const char* name, auto&& use) {
+    if (const std::string text = environment_variable(name); !text.empty()) use(text);
+  };
+  read("HOTGEMM_TUNE", [&](const std::string& text) { options.policy = parse_policy(text); });
+  read("HOTGEMM_OBJECTIVE",
+       [&](const std::string& text) { options.objective = parse_enum<Objective>(text, "HOTGEMM_OBJECTIVE"); });
+  read("HOTGEMM_WORKSPACE_BYTES",
+       [&](const std::string& text) { options.workspace_bytes = parse_workspace_bytes(text); });
+  read("HOTGEMM_MAX_PLANS", [&](const std::string& text) { options.max_plans = parse_max_plans(text); });
   return options;
 }
 

@@ -1,5 +1,6 @@
 #include "tuning_place.hpp"
 
+#include "base/environment.hpp"
 #include "base/log.hpp"
 #include "runtime/shipped_records.hpp"
 #include "tune/tune_options.hpp"
@@ -11,7 +12,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <system_error>
 #include <vector>
 
@@ -72,8 +72,7 @@ bool is_exclusive(const Driver& driver, CUdevice device) {
 TuningPlace::TuningPlace(const ContextOptions& options)
     : cache_directory_(options.cache_directory), cache_mode_(options.cache.mode) {
   validate(options.tuning);
-  const char* variable = ::secure_getenv("HOTGEMM_WORKER");
-  const std::string asked = !options.worker.empty() ? options.worker : variable != nullptr ? variable : "";
+  const std::string asked = options.worker.empty() ? environment_variable("HOTGEMM_WORKER") : options.worker;
   if (asked == "none") {
     why_none_ = "no worker process is wanted";
   } else if (!asked.empty()) {

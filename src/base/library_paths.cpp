@@ -1,10 +1,11 @@
 #include "base/library_paths.hpp"
 
+#include "base/environment.hpp"
+
 #include <hotgemm/context.hpp>
 #include <hotgemm/error.hpp>
 
 #include <array>
-#include <cstdlib>
 #include <mutex>
 #include <string_view>
 
@@ -42,8 +43,7 @@ std::string take_library_path(const char* variable) {
     one.is_taken = true;
     if (!one.path.empty()) return one.path;
   }
-  const char* value = ::secure_getenv(variable);
-  return value != nullptr ? value : "";
+  return environment_variable(variable);
 }
 
 void set_library_path(std::string_view library, std::string_view path) {

@@ -1,5 +1,6 @@
 #include "cache/cache_options.hpp"
 
+#include "base/environment.hpp"
 #include "base/log.hpp"
 
 #include <hotgemm/error.hpp>
@@ -16,12 +17,6 @@
 
 namespace hotgemm {
 namespace {
-
-// Returns an empty string for an unset variable. An empty value means the same as an unset variable.
-std::string variable(const char* name) {
-  const char* value = ::secure_getenv(name);
-  return value == nullptr ? std::string() : std::string(value);
-}
 
 [[noreturn]] void bad_value(const char* name, const std::string& value, const std::string& expected) {
   throw Error(ErrorCode::invalid_argument, std::string(name) + "=" + value + ": expected " + expected);
@@ -74,7 +69,7 @@ CacheMode mode_of(const std::string& value) {
 
 /// Sets `bytes` if the variable is set.
 void read_size(const char* name, std::uint64_t& bytes) {
-  const std::string value = variable(name);
+  const std::string value = environment_variable(name);
   if (value.empty()) return;
   try {
     bytes = parse_size(value);
@@ -91,14 +86,13 @@ std::string why_unchanged(std::string_view what, const std::filesystem::path& di
 }
 
 std::filesystem::path default_cache_directory() {
-  if (const char* chosen = ::secure_getenv("HOTGEMM_CACHE_DIR")) {
+  if (const std::string chosen = environment_variable("HOTGEMM_CACHE_DIR"); !chosen.empty()) {
     if (is_usable_path("HOTGEMM_CACHE_DIR", chosen)) return chosen;
   }
-  // An empty value means "not set" in the XDG rules.
-  if (const std::string base = variable("XDG_CACHE_HOME"); !base.empty()) {
+  if (const std::string base = environment_variable("XDG_CACHE_HOME"); !base.empty()) {
     if (is_usable_path("XDG_CACHE_HOME", base)) return std::filesystem::path(base) / "hotgemm";
   }
-  if (const std::string home = variable("HOME"); !home.empty() && is_usable_path("HOME", home)) {
+  if (const std::string home = environment_variable("HOME"); !home.empty() && is_usable_path("HOME", home)) {
     // Service accounts may have a home that does not exist. The cache does not create it.
     if (is_directory(home)) return std::filesystem::path(home) / ".cache" / "hotgemm";
   }
@@ -107,15 +101,15 @@ std::filesystem::path default_cache_directory() {
 
 BinaryCacheOptions BinaryCacheOptions::from_environment() {
   BinaryCacheOptions options;
-  options.mode = mode_of(variable("HOTGEMM_CACHE"));
+  options.mode = mode_of(environment_variable("HOTGEMM_CACHE"));
   options.directory = default_cache_directory();
-  options.read_only_layers = layers_of(variable("HOTGEMM_CACHE_PATH"));
+  options.read_only_layers = layers_of(environment_variable("HOTGEMM_CACHE_PATH"));
   read_size("HOTGEMM_CACHE_MAX_SIZE", options.max_bytes);
   read_size("HOTGEMM_CACHE_MAX_MEMORY", options.max_memory_bytes);
-  const std::string trust = variable("HOTGEMM_CACHE_TRUST");
+  const std::string trust = environment_variable("HOTGEMM_CACHE_TRUST");
   if (!trust.empty() && trust != "shared") bad_value("HOTGEMM_CACHE_TRUST", trust, "shared");
   options.trust_shared = trust == "shared";
-  const std::string durable = variable("HOTGEMM_CACHE_DURABLE");
+  const std::string durable = environment_variable("HOTGEMM_CACHE_DURABLE");
   if (!durable.empty() && durable != "0" && durable != "1") bad_value("HOTGEMM_CACHE_DURABLE", durable, "0 or 1");
   options.durable = durable == "1";
   return options;

@@ -1,5 +1,6 @@
 #include "config/template_bundle.hpp"
 
+#include "base/environment.hpp"
 #include "base/text_file.hpp"
 #include "config/embedded_templates.hpp"
 #include "config/identity.hpp"
@@ -8,7 +9,6 @@
 #include <hotgemm/error.hpp>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <set>
 
@@ -83,8 +83,8 @@ TemplateBundle TemplateBundle::from_files(std::string origin, std::vector<Templa
 }
 
 TemplateBundle TemplateBundle::from_environment() {
-  const char* directory = secure_getenv("HOTGEMM_TEMPLATE_DIR");
-  return directory != nullptr && *directory != '\0' ? from_directory(directory) : embedded();
+  const std::string directory = environment_variable("HOTGEMM_TEMPLATE_DIR");
+  return directory.empty() ? embedded() : from_directory(directory);
 }
 
 TemplateBundle::TemplateBundle(std::string origin, std::vector<TemplateFile> files) : origin_(std::move(origin)) {

@@ -4,6 +4,7 @@
 #include <hotgemm/hotgemm.h>
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,16 +12,25 @@ extern char** environ;
 
 static struct settings the_settings;
 
-static bool is_set_to(const char* variable, const char* value) {
+static bool is_set(const char* variable) {
   const char* text = secure_getenv(variable);
-  return text != NULL && strcmp(text, value) == 0;
+  return text != NULL && *text != '\0';
+}
+
+// True if the variable is `word`, false if it is `other`, the default. Any other value is told on stderr, and counts as
+// the default.
+static bool is_word(const char* variable, const char* word, const char* other) {
+  if (!is_set(variable)) return false;
+  const char* text = secure_getenv(variable);
+  if (strcmp(text, word) == 0) return true;
+  if (strcmp(text, other) == 0) return false;
+  fprintf(stderr, "hotgemm_cublas: %s is \"%s\"; it is %s or %s, and counts as %s\n", variable, text, word, other,
+          other);
+  return false;
 }
 
 // A copy: a program that sets its title writes over its environment.
-static const char* text_of(const char* variable) {
-  const char* text = secure_getenv(variable);
-  return text != NULL && *text != '\0' ? strdup(text) : NULL;
-}
+static const char* text_of(const char* variable) { return is_set(variable) ? strdup(secure_getenv(variable)) : NULL; }
 
 static bool is_any_set(const char* prefix) {
   for (char** one = environ; one != NULL && *one != NULL; ++one) {
@@ -30,15 +40,14 @@ static bool is_any_set(const char* prefix) {
 }
 
 static void read_environment(void) {
-  const uint32_t which =
-      is_set_to("HOTGEMM_CUBLAS_SERVE", "prepared") ? HOTGEMM_IF_PREPARED : HOTGEMM_IF_PREPARED | HOTGEMM_IF_AS_FAST;
+  const bool serves_all_prepared = is_word("HOTGEMM_CUBLAS_SERVE", "prepared", "as_fast");
   the_settings = (struct settings){
-      .is_on = !is_set_to("HOTGEMM_CUBLAS", "off"),
-      .serves_f32 = is_set_to("HOTGEMM_CUBLAS_SGEMM", "1"),
+      .is_on = !is_word("HOTGEMM_CUBLAS", "off", "on"),
+      .serves_f32 = is_word("HOTGEMM_CUBLAS_SGEMM", "1", "0"),
       // CUBLAS_EMULATE_SINGLE_PRECISION, CUBLAS_EMULATION_STRATEGY and others of their kind.
       .has_plain_f32 = !is_any_set("NVIDIA_TF32_OVERRIDE=") && !is_any_set("CUBLAS_EMULAT"),
-      .call_flags = which | HOTGEMM_PREPARE_LATER,
-      .sets_policy = secure_getenv("HOTGEMM_TUNE") == NULL,
+      .call_flags = HOTGEMM_IF_PREPARED | HOTGEMM_PREPARE_LATER | (serves_all_prepared ? 0 : HOTGEMM_IF_AS_FAST),
+      .sets_policy = !is_set("HOTGEMM_TUNE"),
       .library = text_of("HOTGEMM_LIBRARY"),
       .report_to = text_of("HOTGEMM_CUBLAS_REPORT"),
   };

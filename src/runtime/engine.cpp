@@ -1,12 +1,12 @@
 #include "runtime/engine.hpp"
 
+#include "base/environment.hpp"
 #include "base/log.hpp"
 #include "config/identity.hpp"
 #include "runtime/shipped_records.hpp"
 
 #include <hotgemm/version.hpp>
 
-#include <stdlib.h>
 #include <sys/auxv.h>
 
 #include <chrono>
@@ -29,8 +29,7 @@ bool may_read(const BinaryCacheOptions& cache) { return getauxval(AT_SECURE) == 
 
 bool reads_shipped_records(const ContextOptions& options) {
   if (options.shipped_records) return *options.shipped_records;
-  const char* variable = ::secure_getenv("HOTGEMM_SHIPPED_RECORDS");
-  const std::string word = variable == nullptr ? "" : variable;
+  const std::string word = environment_variable("HOTGEMM_SHIPPED_RECORDS");
   if (word.empty() || word == "on") return true;
   if (word == "off") return false;
   throw Error(ErrorCode::invalid_argument, "HOTGEMM_SHIPPED_RECORDS=" + word + ": expected on or off");
@@ -74,10 +73,8 @@ std::size_t plan_cap(const ContextOptions& options) {
 
 /// nullptr if there is to be none.
 std::unique_ptr<ProblemLog> problem_log_of(const ContextOptions& options) {
-  std::string directory = options.problem_log;
-  if (const char* variable = secure_getenv("HOTGEMM_PROBLEM_LOG"); directory.empty() && variable != nullptr) {
-    directory = variable;
-  }
+  std::string directory =
+      options.problem_log.empty() ? environment_variable("HOTGEMM_PROBLEM_LOG") : options.problem_log;
   if (directory.empty() || directory == "none") return nullptr;
   std::error_code none;  // without a working directory the log tells the reason
   std::filesystem::path fixed = std::filesystem::absolute(directory, none);  // this process may go to another directory

@@ -107,6 +107,15 @@ print(gemm(*[None] * 14))
         stderr = self.run_suite("NoLibrary.*", HOTGEMM_TUNE="nonsense", HOTGEMM_CUBLAS_SERVE="prepared")
         self.assertRegex(stderr, r"^hotgemm_cublas: [^\n]*HOTGEMM_TUNE[^\n]*; cuBLAS computes everything\n$")
 
+    def test_a_word_that_no_variable_has_is_one_line(self):
+        stderr = self.run_suite("Report.CountsCalls", HOTGEMM_CUBLAS="0", HOTGEMM_CUBLAS_SERVE="prepared",
+                                HOTGEMM_CUBLAS_SGEMM="")
+        self.assertEqual(stderr, 'hotgemm_cublas: HOTGEMM_CUBLAS is "0"; it is off or on, and counts as on\n')
+        self.assertEqual(self.run_suite("Off.*", HOTGEMM_CUBLAS="off", HOTGEMM_CUBLAS_SERVE="as_fast"), "")
+
+    def test_an_empty_variable_is_none(self):
+        self.assertEqual(self.run_suite("Report.CountsCalls", HOTGEMM_TUNE="", HOTGEMM_CUBLAS_SERVE="prepared"), "")
+
     def test_the_library_beside_the_interposer(self):
         interposer = shutil.copy(ARGUMENTS.interposer, self.path)
         (self.path / SONAME).symlink_to(ARGUMENTS.library)

@@ -195,10 +195,20 @@ TEST_F(ContextTest, TheEnvironmentNamesThePolicy) {
     ::setenv("HOTGEMM_TUNE", std::string(to_string(policy)).c_str(), 1);
     EXPECT_EQ(ContextOptions::from_environment().policy, policy);
   }
-  for (const char* bad : {"always", "", "NEVER"}) {
+  for (const char* bad : {"always", "NEVER"}) {
     ::setenv("HOTGEMM_TUNE", bad, 1);
     expect_thrown(ErrorCode::invalid_argument, {"HOTGEMM_TUNE", std::string("\"") + bad + "\""},
                   [] { Context context; });
+  }
+}
+
+TEST_F(ContextTest, AnEmptyVariableIsNone) {
+  for (const char* name : {"HOTGEMM_TUNE", "HOTGEMM_OBJECTIVE", "HOTGEMM_WORKSPACE_BYTES", "HOTGEMM_MAX_PLANS"}) {
+    ::setenv(name, "", 1);
+    EXPECT_NO_THROW(ContextOptions::from_environment()) << name;
+    ::setenv(name, "nonsense", 1);
+    expect_thrown(ErrorCode::invalid_argument, {name}, [] { ContextOptions::from_environment(); });
+    ::unsetenv(name);
   }
 }
 

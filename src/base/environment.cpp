@@ -1,0 +1,12 @@
+#include "base/environment.hpp"
+
+#include <cstdlib>
+
+namespace hotgemm {
+
+std::string environment_variable(const char* name) {
+  const char* value = ::secure_getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+}  // namespace hotgemm
