@@ -32,7 +32,7 @@ class TransposedTile {
     row_chunks_ = matrix.row_chunks;
   }
 
-  /// The loads of a part of the tile are issued before its stores.
+  /// Loads come before stores: those of the whole tile, or of two chunks at a time.
   HOTGEMM_DEVICE void copy() const {
     if (rows_left_ >= kRows && ((from_ | pitch_) & (kWords * 4 - 1)) == 0) {
       copy_words();
@@ -59,8 +59,8 @@ class TransposedTile {
     for (int set = 0; set < kSets; ++set) store(set, words[set]);
   }
 
-  /// The same for rows at other addresses, and for less than kRows of them. Loads of single elements take more
-  /// registers, so that two chunks are loaded at a time.
+  /// The same for rows at other addresses, and for fewer than kRows of them. Two chunks are loaded at a time: loads of
+  /// single elements take more registers, and a whole tile of them would spill.
   HOTGEMM_DEVICE void copy_elements() const {
 #pragma unroll 1
     for (int set = 0; set < kSets; set += 2) {
@@ -72,8 +72,8 @@ class TransposedTile {
     }
   }
 
-  /// Calls use(address, i, e, is_inside) for each row e of `from` that becomes the lane's chunk first + i, for kCount
-  /// chunks.
+  /// Calls use(address, i, e, is_inside) for kCount chunks of the lane from chunk `first` on: for each row e of `from`
+  /// that becomes part of chunk first + i.
   template <int kCount, class Use>
   HOTGEMM_DEVICE void for_each_row(int first, Use&& use) const {
     const int depth_left = depth_left_ - first * kSetDepth;

@@ -17,14 +17,14 @@ static bool is_set(const char* variable) {
   return text != NULL && *text != '\0';
 }
 
-// True if the variable is `word`, false if it is `other`, the default. Any other value is told on stderr, and counts as
-// the default.
+// True if the variable is `word`; false if it is `other`, the default. Any other value is reported on stderr and counts
+// as the default.
 static bool is_word(const char* variable, const char* word, const char* other) {
   if (!is_set(variable)) return false;
   const char* text = secure_getenv(variable);
   if (strcmp(text, word) == 0) return true;
   if (strcmp(text, other) == 0) return false;
-  fprintf(stderr, "hotgemm_cublas: %s is \"%s\"; it is %s or %s, and counts as %s\n", variable, text, word, other,
+  fprintf(stderr, "hotgemm_cublas: %s is \"%s\": expected %s or %s; it counts as %s\n", variable, text, word, other,
           other);
   return false;
 }
@@ -40,10 +40,12 @@ static bool is_any_set(const char* prefix) {
 }
 
 static void read_environment(void) {
+  const bool is_off = is_word("HOTGEMM_CUBLAS", "off", "on");
   const bool serves_all_prepared = is_word("HOTGEMM_CUBLAS_SERVE", "prepared", "as_fast");
+  const bool serves_f32 = is_word("HOTGEMM_CUBLAS_SGEMM", "1", "0");
   the_settings = (struct settings){
-      .is_on = !is_word("HOTGEMM_CUBLAS", "off", "on"),
-      .serves_f32 = is_word("HOTGEMM_CUBLAS_SGEMM", "1", "0"),
+      .is_on = !is_off,
+      .serves_f32 = serves_f32,
       // CUBLAS_EMULATE_SINGLE_PRECISION, CUBLAS_EMULATION_STRATEGY and others of their kind.
       .has_plain_f32 = !is_any_set("NVIDIA_TF32_OVERRIDE=") && !is_any_set("CUBLAS_EMULAT"),
       .call_flags = HOTGEMM_IF_PREPARED | HOTGEMM_PREPARE_LATER | (serves_all_prepared ? 0 : HOTGEMM_IF_AS_FAST),

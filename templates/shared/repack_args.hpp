@@ -25,10 +25,10 @@ inline constexpr int kRepackFirstChunks = 16;
 inline constexpr int kRepackLastChunks = 16;
 
 // The tile of a transposed copy is 4 KiB, which a warp takes through its registers: 128 bytes of each of 32 rows of
-// `from` for elements of 4 bytes, 64 bytes of 64 rows for single bytes. A lane has a word, or for elements of 4 bytes
-// two, of half of these rows. kRepackChunkLanes neighbours have the same words of different rows, which become
-// neighbouring chunks of a row of the copy. So a load of the warp is 64 or 128 bytes of each of two rows, and a store
-// is 32 bytes of each of 16 rows: whole sectors in both.
+// `from` for elements of 4 bytes, 64 bytes of 64 rows for single bytes. A lane has half of these rows: one word of
+// each, or two for elements of 4 bytes. kRepackChunkLanes neighbours have the same words of different rows, which
+// become neighbouring chunks of a row of the copy. So a load of the warp is 64 or 128 bytes of each of two rows, and a
+// store is 32 bytes of each of 16 rows: whole sectors in both.
 inline constexpr int kRepackChunkLanes = 2;
 
 /// The words that a lane has of a row of the tile, for elements of so many bytes.
@@ -44,7 +44,7 @@ constexpr int repack_tile_chunks(int element_bytes) {
   return repack_tile_depth(element_bytes) * element_bytes / kRepackChunkBytes;
 }
 
-/// The first of a lane's words in the tile's rows, counted in as many words as a lane has.
+/// The lane's place in a row of the tile: how many lanes' words lie before its own.
 constexpr int repack_tile_place(int lane) { return lane / kRepackChunkLanes; }
 /// The lane's `set`th chunk, of those that the tile has of a row of the copy.
 constexpr int repack_tile_chunk(int lane, int set) { return kRepackChunkLanes * set + lane % kRepackChunkLanes; }
@@ -86,7 +86,8 @@ struct RepackMatrix {
     constexpr unsigned kChunks = repack_tile_chunks(kElementBytes);
     return row_tiles<kElementBytes>() * ((row_chunks + kChunks - 1) / kChunks);
   }
-  /// The tiles of a transposed copy of one matrix. 2^32 of them would be 16 TiB.
+  /// The tiles of a transposed copy of one matrix. 2^32 full ones would be 16 TiB; those of tall copies with short rows
+  /// would be 2 TiB or more.
   constexpr unsigned tiles() const {
     return transposed_bytes == 4 ? tiles_of_elements<4>() : transposed_bytes == 1 ? tiles_of_elements<1>() : 0;
   }

@@ -7,6 +7,9 @@
     python3 tests/bench/transformer.py --addmm                 # with hotgemm.torch.enable(addmm=True)
     python3 tests/bench/transformer.py --interposed LIBRARY    # with LIBRARY, libhotgemm_cublas.so, in front of cuBLAS
 
+--interposed has eighteen processes on the GPU, and needs some 50 GB of its memory. HOTGEMM_CUBLAS_REPORT says what each
+of them had served.
+
 A case is a block of hidden size 4096, or one of 1001 with a vocabulary of 50257, both in bf16, with or without biases.
 A step is the forward and the backward pass.
 """
@@ -151,32 +154,39 @@ def compare(when, addmm, only):
 
 def serve():
     """Runs as many steps of a case as stdin asks for, again and again: a side of `compare_interposed`."""
+    library = os.environ.get("LD_PRELOAD")
+    if library and library not in pathlib.Path("/proc/self/maps").read_text():
+        sys.exit(f"transformer: {library} was not loaded")
     case = None
     for line in sys.stdin:
         command, *numbers = line.split()
         if command == "case":
             case = None
-            torch.cuda.empty_cache()
             hidden, tokens, bias = (int(number) for number in numbers)
             case = Case(hidden, tokens, bool(bias))
             milliseconds(case.step, 3)
             time.sleep(1)  # the library may load kernels meanwhile
-            print(milliseconds(case.step, 3), flush=True)
-        else:
-            print(milliseconds(case.step, int(numbers[0])), flush=True)
+        case.step()  # takes memory
+        print(milliseconds(case.step, int(numbers[0]) if command == "run" else 3), flush=True)
+        torch.cuda.empty_cache()  # for the other processes
 
 
 class Side:
     """A process that serves, with `library` in front of cuBLAS if there is one."""
 
     def __init__(self, library):
-        variables = dict(os.environ, **({"LD_PRELOAD": library} if library else {}))
+        variables = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+        if library:
+            variables["LD_PRELOAD"] = library
         self.process = subprocess.Popen([sys.executable, __file__, "--serve"], env=variables, text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ask(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(line + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass  # answer() tells it
 
     def answer(self):
         line = self.process.stdout.readline()
@@ -190,7 +200,17 @@ class Side:
 
     def end(self):
         self.process.stdin.close()
-        self.process.wait()
+        if self.process.wait() != 0:
+            sys.exit("transformer: a process that times a side has failed at its end")
+
+
+def begin_case(sides, case):
+    """A few sides at a time, which need memory for a whole step each."""
+    for first in range(0, len(sides), 6):
+        for side in sides[first:first + 6]:
+            side.ask("case " + " ".join(str(int(value)) for value in case))
+        for side in sides[first:first + 6]:
+            side.answer()
 
 
 def times_of(pair, steps):
@@ -208,10 +228,7 @@ def compare_interposed(library, only):
     print("| case | PyTorch, ms | under the interposer, ms | speed-up, 96 % interval over pairs of processes |")
     print("|---|---:|---:|---|")
     for case in (case for case in CASES if only in name_of(*case)):
-        for side in sides:
-            side.ask("case " + " ".join(str(int(value)) for value in case))
-        for side in sides:
-            side.answer()
+        begin_case(sides, case)
         steps = max(1, min(200, int(RUN_S * 1e3 / sides[0].run(3))))
         times = [times_of(pair, steps) for pair in pairs]
         ratios = sorted(plain / ours for plain, ours in times)
@@ -239,7 +256,12 @@ def main():
     elif arguments.serve:
         serve()
     elif arguments.interposed:
-        compare_interposed(arguments.interposed, arguments.only)
+        if arguments.addmm or arguments.when != "as_fast":
+            parser.error("--addmm and --when are for hotgemm.torch, not for --interposed")
+        library = pathlib.Path(arguments.interposed).resolve()
+        if not library.is_file():
+            parser.error(f"there is no file {library}")
+        compare_interposed(str(library), arguments.only)
     else:
         compare(arguments.when, arguments.addmm, arguments.only)
 

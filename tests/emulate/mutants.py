@@ -781,6 +781,8 @@ MUTANTS = {
         "repack.cuh", "return part - product_ * parts;", "return part - product_ * parts + 1;"),
     "repack_transposes_a_batch_to_one_place": (
         "shared/repack_args.hpp", "    one.to += product * chunks() * kRepackChunkBytes;\n", ""),
+    "repack_transposes_the_first_matrix_alone": (
+        "repack_transposed.cuh", "operand.products == 1 ? 0 :", "operand.products >= 1 ? 0 :"),
     "repack_transposes_one_matrix_of_the_second_batch": (
         "repack_transposed.cuh", "tiles_of_first + second.all_tiles();", "tiles_of_first + second.tiles();"),
     "repack_transposes_the_first_matrix_of_a_batch_again": (

@@ -108,9 +108,15 @@ print(gemm(*[None] * 14))
         self.assertRegex(stderr, r"^hotgemm_cublas: [^\n]*HOTGEMM_TUNE[^\n]*; cuBLAS computes everything\n$")
 
     def test_a_word_that_no_variable_has_is_one_line(self):
-        stderr = self.run_suite("Report.CountsCalls", HOTGEMM_CUBLAS="0", HOTGEMM_CUBLAS_SERVE="prepared",
-                                HOTGEMM_CUBLAS_SGEMM="")
-        self.assertEqual(stderr, 'hotgemm_cublas: HOTGEMM_CUBLAS is "0"; it is off or on, and counts as on\n')
+        for variable, bad, words, usual in (("HOTGEMM_CUBLAS", "0", "off or on", "on"),
+                                            ("HOTGEMM_CUBLAS_SGEMM", "on", "1 or 0", "0")):
+            with self.subTest(variable):
+                said = self.run_suite("Report.CountsCalls", **{"HOTGEMM_CUBLAS_SERVE": "prepared", variable: bad})
+                self.assertEqual(said, f'hotgemm_cublas: {variable} is "{bad}": expected {words}; it counts as {usual}\n')
+                silent = self.run_suite("Report.CountsCalls", **{"HOTGEMM_CUBLAS_SERVE": "prepared", variable: usual})
+                self.assertEqual(silent, "")
+        self.assertEqual(self.run_suite("Off.*", HOTGEMM_CUBLAS="off", HOTGEMM_CUBLAS_SERVE="all"),
+                         'hotgemm_cublas: HOTGEMM_CUBLAS_SERVE is "all": expected prepared or as_fast; it counts as as_fast\n')
         self.assertEqual(self.run_suite("Off.*", HOTGEMM_CUBLAS="off", HOTGEMM_CUBLAS_SERVE="as_fast"), "")
 
     def test_an_empty_variable_is_none(self):

@@ -205,7 +205,11 @@ TEST_F(ContextTest, TheEnvironmentNamesThePolicy) {
 TEST_F(ContextTest, AnEmptyVariableIsNone) {
   for (const char* name : {"HOTGEMM_TUNE", "HOTGEMM_OBJECTIVE", "HOTGEMM_WORKSPACE_BYTES", "HOTGEMM_MAX_PLANS"}) {
     ::setenv(name, "", 1);
-    EXPECT_NO_THROW(ContextOptions::from_environment()) << name;
+    const ContextOptions options = ContextOptions::from_environment(), usual;
+    EXPECT_EQ(options.policy, usual.policy) << name;
+    EXPECT_EQ(options.objective, usual.objective) << name;
+    EXPECT_EQ(options.workspace_bytes, usual.workspace_bytes) << name;
+    EXPECT_EQ(options.max_plans, usual.max_plans) << name;
     ::setenv(name, "nonsense", 1);
     expect_thrown(ErrorCode::invalid_argument, {name}, [] { ContextOptions::from_environment(); });
     ::unsetenv(name);

@@ -168,6 +168,7 @@ void describe_variables(Session& session) {
   session.output["variables"] = Json::array();
   for (const Variable& variable : kVariables) {
     const char* value = std::getenv(variable.name);
+    if (value != nullptr && *value == '\0') value = nullptr;  // counts as none
     table.add({variable.name, value != nullptr ? value : fmt::format("({})", variable.usual), variable.meaning});
     session.output["variables"].push_back({{"name", variable.name},
                                            {"value", value != nullptr ? Json(value) : Json()},
