@@ -49,7 +49,8 @@ class CubinDamage {
     const auto header = *elf_value_at<Elf64_Ehdr>(image, 0);
     ranges_.push_back({0, sizeof(Elf64_Ehdr)});
     ranges_.push_back({header.e_shoff, header.e_shnum * sizeof(Elf64_Shdr)});
-    for (const ElfSection& section : *elf_sections(image)) {
+    const std::vector<ElfSection> sections = *elf_sections(image);
+    for (const ElfSection& section : sections) {
       const Elf64_Word type = section.header.sh_type;
       const bool is_table = type == SHT_SYMTAB || type == SHT_STRTAB || type == SHT_REL || type == SHT_RELA;
       if (is_table || section.name.starts_with(".nv.info")) {
@@ -90,7 +91,8 @@ class CubinDamage {
 void expect_read_or_refused(Cubin cubin) {
   CubinDamage damage(cubin.image);
   const std::vector<std::uint8_t> whole = cubin.image;
-  const std::set<std::string_view> names = names_in(*elf_sections(whole));
+  const std::vector<ElfSection> sections = *elf_sections(whole);
+  const std::set<std::string_view> names = names_in(sections);
   int slim = 0;
   for (int i = 0; i < trials(4000, 4); ++i) {
     cubin.image = damage.next();
