@@ -32,7 +32,6 @@ class TransposedTile {
     row_chunks_ = matrix.row_chunks;
   }
 
-  /// Loads come before stores: those of the whole tile, or of two chunks at a time.
   HOTGEMM_DEVICE void copy() const {
     if (rows_left_ >= kRows && ((from_ | pitch_) & (kWords * 4 - 1)) == 0) {
       copy_words();
@@ -50,7 +49,7 @@ class TransposedTile {
   static constexpr int kSets = repack_lane_rows(kElementBytes) / kDepth;
   static_assert(kSets % 2 == 0);
 
-  /// What lies beyond the matrix is zero.
+  /// Copies the lane's part by whole words. Elements beyond the matrix become zeros.
   HOTGEMM_DEVICE void copy_words() const {
     u32 words[kSets][kDepth][kWords];
     for_each_row<kSets>(
@@ -59,8 +58,8 @@ class TransposedTile {
     for (int set = 0; set < kSets; ++set) store(set, words[set]);
   }
 
-  /// The same for rows at other addresses, and for fewer than kRows of them. Two chunks are loaded at a time: loads of
-  /// single elements take more registers, and a whole tile of them would spill.
+  /// Copies it by single elements: rows at other addresses, or fewer than kRows. The loads of all chunks at once would
+  /// take too many registers, so the lane loads two chunks at a time.
   HOTGEMM_DEVICE void copy_elements() const {
 #pragma unroll 1
     for (int set = 0; set < kSets; set += 2) {
@@ -72,8 +71,8 @@ class TransposedTile {
     }
   }
 
-  /// Calls use(address, i, e, is_inside) for kCount chunks of the lane from chunk `first` on: for each row e of `from`
-  /// that becomes part of chunk first + i.
+  /// Calls use(address, i, e, is_inside) for each row of `from` that the lane needs for kCount chunks: row e of chunk
+  /// first + i.
   template <int kCount, class Use>
   HOTGEMM_DEVICE void for_each_row(int first, Use&& use) const {
     const int depth_left = depth_left_ - first * kSetDepth;

@@ -6,7 +6,7 @@ namespace hotgemm {
 
 std::string environment_variable(const char* name) {
   const char* value = ::secure_getenv(name);
-  return value == nullptr ? std::string() : std::string(value);
+  return value == nullptr ? "" : value;
 }
 
 }  // namespace hotgemm

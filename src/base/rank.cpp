@@ -40,7 +40,10 @@ int number_of(const char* name, std::string_view text) {
 }  // namespace
 
 std::optional<Rank> rank_from(const Variables& variables) {
-  const auto find = [&](const char* name) { return name != nullptr ? variables(name) : nullptr; };
+  const auto find = [&](const char* name) {
+    const char* const value = name != nullptr ? variables(name) : nullptr;
+    return value != nullptr && *value != '\0' ? value : nullptr;
+  };
   const Launcher* without_size = nullptr;
   for (const Launcher& launcher : kLaunchers) {
     const char* const index = find(launcher.rank);

@@ -14,7 +14,7 @@ struct Rank {
   std::string launcher;  ///< "Open MPI"
 };
 
-/// The value of an environment variable, or nullptr.
+/// The value of an environment variable, or nullptr. An empty value means the same.
 using Variables = std::function<const char*(const char* name)>;
 
 /// The rank that a launcher has put into the environment: torchrun, an MPI, Slurm, or an indexed job of Kubernetes,

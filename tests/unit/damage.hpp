@@ -1,9 +1,8 @@
 #pragma once
 
-#include "records/sealed_line.hpp"
-
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hotgemm {
@@ -74,11 +73,5 @@ class Damage {
   std::vector<std::string> seeds_;
   std::mt19937 random_{7};
 };
-
-/// `line` with the checksum of what it holds now, if it has the form of a sealed line.
-inline std::string resealed(const std::string& line) {
-  const std::size_t crc = line.rfind(",\"crc\":");
-  return crc == std::string::npos ? line : sealed(line.substr(0, crc));
-}
 
 }  // namespace hotgemm

@@ -29,6 +29,11 @@ std::string rank_error(const Environ& environ) {
   return "";
 }
 
+TEST(RankTest, AnEmptyVariableIsNone) {
+  EXPECT_FALSE(rank_in({{"RANK", ""}, {"WORLD_SIZE", "4"}}));
+  EXPECT_EQ(rank_in({{"RANK", ""}, {"PMI_RANK", "2"}, {"PMI_SIZE", "3"}, {"MPI_LOCALRANKID", ""}})->index, 2);
+}
+
 TEST(RankTest, EveryLauncherIsKnown) {
   const struct {
     Environ environ;

@@ -1,3 +1,4 @@
+#include "base/environment.hpp"
 #include "cache/cache_options.hpp"
 #include "command/build_commit.hpp"
 #include "command/commands.hpp"
@@ -12,7 +13,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cstdlib>
 
 namespace hotgemm::command {
 namespace {
@@ -124,9 +124,8 @@ std::string cublas_version(const SharedLibrary& library) {
 }
 
 void describe_cublas(Report& report, Json& json) {
-  const char* chosen = secure_getenv("HOTGEMM_LIBCUBLAS");
-  const SharedLibrary library =
-      SharedLibrary::open(chosen == nullptr ? "" : chosen, {"libcublas.so.13", "libcublas.so.12"}, ErrorCode::io_error);
+  const SharedLibrary library = SharedLibrary::open(environment_variable("HOTGEMM_LIBCUBLAS"),
+                                                    {"libcublas.so.13", "libcublas.so.12"}, ErrorCode::io_error);
   json = {{"version", cublas_version(library)}, {"path", library.path()}};
   report.line("cublas", fmt::format("{}, {}", cublas_version(library), library.path()));
 }
@@ -167,11 +166,10 @@ void describe_variables(Session& session) {
   Table table({{"variable"}, {"value"}, {"meaning"}});
   session.output["variables"] = Json::array();
   for (const Variable& variable : kVariables) {
-    const char* value = std::getenv(variable.name);
-    if (value != nullptr && *value == '\0') value = nullptr;  // counts as none
-    table.add({variable.name, value != nullptr ? value : fmt::format("({})", variable.usual), variable.meaning});
+    const std::string value = environment_variable(variable.name);
+    table.add({variable.name, !value.empty() ? value : fmt::format("({})", variable.usual), variable.meaning});
     session.output["variables"].push_back({{"name", variable.name},
-                                           {"value", value != nullptr ? Json(value) : Json()},
+                                           {"value", !value.empty() ? Json(value) : Json()},
                                            {"default", variable.usual},
                                            {"meaning", variable.meaning}});
   }

@@ -39,11 +39,7 @@ Rank rank_of(const std::string& shard) {
   if (shard.empty()) return {};
   if (shard != "auto") return parse_part(shard);
   try {
-    const auto variable = [](const char* name) {
-      const char* value = std::getenv(name);
-      return value != nullptr && *value != '\0' ? value : nullptr;  // an empty value counts as none
-    };
-    return rank_from(variable).value_or(Rank{.launcher = "no launcher"});
+    return rank_from([](const char* name) { return std::getenv(name); }).value_or(Rank{.launcher = "no launcher"});
   } catch (const Error& error) {
     throw Error(error.code(), "--shard auto: " + std::string(error.what()));
   }
