@@ -39,6 +39,8 @@ static enum reason set_types(const struct product* p, hotgemm_problem* problem) 
 // The conjugate of a real matrix is the matrix.
 static int32_t our_op(cublasOperation_t op) { return op == CUBLAS_OP_N ? HOTGEMM_OP_N : HOTGEMM_OP_T; }
 
+static cublasOperation_t transposed(cublasOperation_t op) { return op == CUBLAS_OP_N ? CUBLAS_OP_T : CUBLAS_OP_N; }
+
 static bool is_op(cublasOperation_t op) { return op == CUBLAS_OP_N || op == CUBLAS_OP_T || op == CUBLAS_OP_C; }
 
 static enum reason set_sizes(const struct product* p, hotgemm_problem* problem) {
@@ -174,7 +176,42 @@ static void set_arrays(const struct product* p, hotgemm_problem* problem, hotgem
   operands->batch_align_c = operands->batch_align_d = demanded_alignment(p, p->d.type);
 }
 
-enum reason translate(const struct product* product, hotgemm_problem* problem, hotgemm_operands* operands) {
+// A row without gaps. Its leading dimension, 1, would hide its alignment.
+static bool is_packed_row(const struct matrix* matrix, int64_t rows, int64_t cols) {
+  return rows == 1 && cols > 1 && matrix->ld == 1;
+}
+
+// Describes a packed row as a column, which is the same memory. op(matrix) is rows x cols.
+static void turn_to_column(struct matrix* matrix, cublasOperation_t* op, int64_t rows, int64_t cols) {
+  if (!is_op(*op) || !is_packed_row(matrix, *op == CUBLAS_OP_N ? rows : cols, *op == CUBLAS_OP_N ? cols : rows)) return;
+  matrix->ld = *op == CUBLAS_OP_N ? cols : rows;
+  *op = transposed(*op);
+}
+
+// Describes a D that is a packed row as a column: that of the transposed product.
+static void turn_d_to_column(struct product* p) {
+  if (!is_packed_row(&p->c, p->m, p->n) || !is_packed_row(&p->d, p->m, p->n)) return;
+  if (p->epilogue != CUBLASLT_EPILOGUE_DEFAULT || !is_op(p->op_a) || !is_op(p->op_b)) return;
+  const struct product given = *p;
+  p->m = given.n;
+  p->n = 1;
+  p->a = given.b;
+  p->b = given.a;
+  p->op_a = transposed(given.op_b);
+  p->op_b = transposed(given.op_a);
+  p->c.ld = p->d.ld = given.n;
+}
+
+// The same product with a column in place of each packed row.
+static struct product with_columns(struct product p) {
+  turn_d_to_column(&p);
+  turn_to_column(&p.a, &p.op_a, p.m, p.k);
+  turn_to_column(&p.b, &p.op_b, p.k, p.n);
+  return p;
+}
+
+enum reason translate(const struct product* given, hotgemm_problem* problem, hotgemm_operands* operands) {
+  const struct product turned = with_columns(*given), *product = &turned;
   *problem = (hotgemm_problem)HOTGEMM_PROBLEM_INIT;
   *operands = (hotgemm_operands)HOTGEMM_OPERANDS_INIT;
   enum reason reason = set_types(product, problem);

@@ -146,6 +146,18 @@ class WgmmaTypesOnGpu : public GpuTest {
     std::printf("%s: worst error %.3f of the gate\n", to_string(traits).c_str(), worst);
   }
 
+  /// The mixtures whose A has a type that `is_asked` accepts, in layout nt. WgmmaOnGpu has those of one type.
+  void expect_mixtures_right(bool (*is_asked)(DType a)) {
+    int turn = 0;
+    for (const KernelTypes& types : kWgmmaTypes) {
+      if (!types.is_mixed() || !is_asked(types.element)) continue;
+      const int d_bytes = std::max(16 >> turn % 3, size_bytes(types.element_d));
+      expect_right(types, Op::n, Op::t, turn % 2 == 1, false, d_bytes);
+      if (is_fp8(types.element)) expect_right(types, Op::n, Op::t, turn % 4 == 1, true, 16);
+      ++turn;
+    }
+  }
+
   /// In layout nn lanes load rows of B, in tt those of A. Every `step`th mixture with `element` is tried.
   void expect_loaded_rows_right(DType element, int step = 1) {
     int turn = 0, number = 0;
@@ -159,15 +171,17 @@ class WgmmaTypesOnGpu : public GpuTest {
   }
 };
 
-TEST_F(WgmmaTypesOnGpu, AreRightInEveryMixture) {
-  int turn = 0;
-  for (const KernelTypes& types : kWgmmaTypes) {
-    if (!types.is_mixed()) continue;  // WgmmaOnGpu
-    const int d_bytes = std::max(16 >> turn % 3, size_bytes(types.element_d));
-    expect_right(types, Op::n, Op::t, turn % 2 == 1, false, d_bytes);
-    if (is_fp8(types.element)) expect_right(types, Op::n, Op::t, turn % 4 == 1, true, 16);
-    ++turn;
-  }
+TEST_F(WgmmaTypesOnGpu, MixturesOf16BitsAreRight) {
+  expect_mixtures_right([](DType a) { return size_bytes(a) == 2; });
+}
+TEST_F(WgmmaTypesOnGpu, MixturesOfTf32AndIntegersAreRight) {
+  expect_mixtures_right([](DType a) { return size_bytes(a) != 2 && !is_fp8(a); });
+}
+TEST_F(WgmmaTypesOnGpu, MixturesOfE4m3AreRight) {
+  expect_mixtures_right([](DType a) { return a == DType::e4m3; });
+}
+TEST_F(WgmmaTypesOnGpu, MixturesOfE5m2AreRight) {
+  expect_mixtures_right([](DType a) { return a == DType::e5m2; });
 }
 
 TEST_F(WgmmaTypesOnGpu, LoadedRowsOfTf32AreRight) { expect_loaded_rows_right(DType::tf32); }

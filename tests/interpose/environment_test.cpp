@@ -5,6 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+
 namespace hotgemm::interpose {
 namespace {
 
@@ -113,6 +115,16 @@ TEST_F(Report, ListsProblems) {
   p_.beta = 1;
   p_.allocate();
   for (int i = 0; i < 7; ++i) EXPECT_EQ(call(), FakeRecord::kAnswer);
+}
+TEST_F(Report, ListsRowsWithoutGaps) {
+  for (const auto& [m, n, k] : {std::array{16, 24, 1}, {16, 1, 24}, {1, 24, 16}}) {
+    p_ = {.op_a = CUBLAS_OP_T, .m = m, .n = n, .k = k, .padding = 0};
+    p_.allocate();
+    EXPECT_EQ(call(), FakeRecord::kAnswer);
+  }
+  p_ = {.m = 1, .n = 24, .k = 16, .padding = 1};
+  p_.allocate();
+  EXPECT_EQ(call(), FakeRecord::kAnswer);
 }
 TEST_F(Report, ListsAsManyProblemsAsItHolds) {
   p_.n = 2100;

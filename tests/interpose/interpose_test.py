@@ -156,6 +156,11 @@ print(gemm(*[None] * 14))
         _, problems, _ = self.report_of("Report.ListsArraysOfHalves")
         self.assertEqual([re.search(r"align=(\S+)", problem)[1] for problem in problems], ["2"])
 
+    def test_rows_without_gaps_are_aligned_as_columns(self):
+        _, problems, _ = self.report_of("Report.ListsRowsWithoutGaps")
+        self.assertEqual(sorted(problems), ["1 16 24 nt bf16 align=16", "1 24 16 nt bf16 align=16",
+                                            "24 1 16 nn bf16 align=2,4,4", "24 16 1 tn bf16 align=16"])
+
     def test_the_report_holds_so_many_problems(self):
         report, problems, declined = self.report_of("Report.ListsAsManyProblemsAsItHolds")
         self.assertEqual(len(problems), 2048)

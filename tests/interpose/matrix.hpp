@@ -39,8 +39,9 @@ class Matrix {
     fill([](auto...) { return 0.0f; });
   }
   /// Small integers.
-  static Matrix random(unsigned seed, cudaDataType type, std::int64_t rows, std::int64_t cols, std::int64_t batch = 1) {
-    Matrix matrix(type, rows, cols, batch);
+  static Matrix random(unsigned seed, cudaDataType type, std::int64_t rows, std::int64_t cols, std::int64_t batch = 1,
+                       std::int64_t padding = 8) {
+    Matrix matrix(type, rows, cols, batch, padding);
     std::minstd_rand random(seed);
     matrix.fill([&](auto...) { return static_cast<float>(static_cast<int>(random() % 7) - 3); });
     return matrix;
@@ -94,14 +95,15 @@ struct Product {
   cublasOperation_t op_a = CUBLAS_OP_N, op_b = CUBLAS_OP_N;
   int m = 16, n = 24, k = 8;
   int batch = 1;
+  int padding = 8;  // elements between columns
   cudaDataType type = CUDA_R_16BF, type_c = CUDA_R_16BF;
   float alpha = 1, beta = 0;
   Matrix a, b, c;
 
   void allocate() {
-    a = Matrix::random(1, type, op_a == CUBLAS_OP_N ? m : k, op_a == CUBLAS_OP_N ? k : m, batch);
-    b = Matrix::random(2, type, op_b == CUBLAS_OP_N ? k : n, op_b == CUBLAS_OP_N ? n : k, batch);
-    c = Matrix::random(3, type_c, m, n, batch);
+    a = Matrix::random(1, type, op_a == CUBLAS_OP_N ? m : k, op_a == CUBLAS_OP_N ? k : m, batch, padding);
+    b = Matrix::random(2, type, op_b == CUBLAS_OP_N ? k : n, op_b == CUBLAS_OP_N ? n : k, batch, padding);
+    c = Matrix::random(3, type_c, m, n, batch, padding);
   }
   /// The value before it is rounded to the type of C, with the elements of `old`.
   float value(const Matrix& old, std::int64_t p, std::int64_t i, std::int64_t j) const {

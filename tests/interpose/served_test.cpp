@@ -45,6 +45,19 @@ TEST_F(Served, EveryOperationAndScalar) {
   }
 }
 
+TEST_F(Served, RowsWithoutGaps) {
+  for (const cublasOperation_t op_a : {CUBLAS_OP_N, CUBLAS_OP_T}) {
+    for (const cublasOperation_t op_b : {CUBLAS_OP_N, CUBLAS_OP_T}) {
+      for (const auto& [m, n, k] : {std::array{1, 24, 16}, {16, 1, 24}, {16, 24, 1}, {1, 1, 16}, {1, 16, 1}}) {
+        SCOPED_TRACE(testing::Message() << op_a << op_b << " " << m << " " << n << " " << k);
+        Product p{.op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k, .padding = 0, .alpha = 2, .beta = -1};
+        p.allocate();
+        expect_served(p, [&] { return gemm_ex(p, CUBLAS_COMPUTE_32F, &p.alpha, &p.beta); });
+      }
+    }
+  }
+}
+
 TEST_F(Served, EveryType) {
   struct Types {
     cudaDataType type, type_c;
