@@ -1,17 +1,25 @@
 #pragma once
 
-// The part of the repack kernel whose copies are transposes: of elements of 4 bytes, and of 1 byte. A warp takes tiles
-// through its registers, so that no thread waits for another.
+// The part of the repack kernel whose copies are transposes: of elements of 4, 2 and 1 bytes. A warp takes tiles through
+// its registers, so that no thread waits for another.
 //
 //   from    64 bytes of 64 rows ──a lane: a word of 32 rows───▶ registers ──16 bytes of a row of the copy──▶ copy
 //          128 bytes of 32 rows ──a lane: a pair of 16 rows──▶
 
 #include "byte_access.cuh"
 #include "ptx/index.hpp"
+#include "ptx/math.hpp"
 #include "ptx/memory.hpp"
 #include "shared/repack_args.hpp"
 
 namespace hotgemm {
+
+/// Elements of 2 bytes are transposed for kernels of `wgmma` alone. On older architectures that copy would spill.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+inline constexpr bool kTransposesHalves = false;
+#else
+inline constexpr bool kTransposesHalves = true;
+#endif
 
 /// A lane's part of tile number `tile` of a copy. Tiles that lie beside each other in `from` follow one another.
 template <int kElementBytes>
@@ -103,6 +111,9 @@ class TransposedTile {
 #pragma unroll
       for (int w = 0; w < kWords; ++w)
         words[w] = ptx::ld_global_b32_if(address + static_cast<u64>(w) * 4, w < elements);
+    } else if constexpr (kElementBytes == 2) {
+      const u32 low = ptx::ld_global_u16_if(address, 0 < elements);
+      words[0] = low | ptx::ld_global_u16_if(address + 2, 1 < elements) << 16;
     } else {
       words[0] = load_bytes(address, elements);
     }
@@ -127,6 +138,9 @@ class TransposedTile {
       if constexpr (kElementBytes == 4) {
 #pragma unroll
         for (int r = 0; r < kRows; ++r) rows[r][i] = words[i][r];
+      } else if constexpr (kElementBytes == 2) {
+        rows[0][i] = ptx::prmt_b32(words[2 * i][0], words[2 * i + 1][0], 0x5410);
+        rows[1][i] = ptx::prmt_b32(words[2 * i][0], words[2 * i + 1][0], 0x7632);
       } else {
         const u32 a = words[4 * i][0], b = words[4 * i + 1][0], c = words[4 * i + 2][0], d = words[4 * i + 3][0];
         const ptx::Vec2 first = byte_columns(a, b, c, d, false), last = byte_columns(a, b, c, d, true);
@@ -159,8 +173,10 @@ HOTGEMM_DEVICE_NOINLINE void copy_transposes(const RepackMatrix& first, const Re
     const u32 number = of_operand - product * operand.tiles();
     if (matrix.transposed_bytes == 4) {
       TransposedTile<4>(matrix, number).copy();
-    } else {
+    } else if (matrix.transposed_bytes == 1) {
       TransposedTile<1>(matrix, number).copy();
+    } else if constexpr (kTransposesHalves) {
+      TransposedTile<2>(matrix, number).copy();
     }
   }
 }

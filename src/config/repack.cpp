@@ -16,6 +16,10 @@ constexpr std::int64_t kMostMatrices = std::int64_t{1} << 20;  // the kernel cou
 constexpr std::size_t kMostBytes = std::numeric_limits<std::int64_t>::max() / WorkspaceSize::kAlignment *
                                    WorkspaceSize::kAlignment;  // more than any memory has
 
+/// True if rows of `extent` elements are shorter than a line. If they lie along m or n, every block asks L2 for a row
+/// for each k, and all blocks ask for the same lines.
+bool is_narrow(std::int64_t extent, DType element) { return extent * size_bytes(element) < kRepackLineBytes; }
+
 /// True if the operands can be copied. Groups say on the device which rows they have, and pointers where their matrices
 /// are.
 bool can_copy(const Problem& problem) {
@@ -27,14 +31,17 @@ bool can_copy(const Problem& problem) {
 LaunchConfig with_repacks(LaunchConfig launch, const KernelConfig& config, const Workload& problem) {
   launch.repack_a = launch.repack_b = Repack::none;
   if (!can_copy(problem)) return launch;
-  const auto way = [&](Operand operand, DType element, bool is_k_major, int align) {
+  const auto way = [&](Operand operand, DType element, bool is_k_major, int align, std::int64_t extent) {
     const OperandForm form =
         operand_form(config, multiplied_type(element, problem.types.compute), operand, problem.epilogue);
     if (form.is_k_major && !is_k_major) return Repack::transposed;
-    return align < form.alignment ? Repack::aligned : Repack::none;
+    if (align >= form.alignment) return Repack::none;
+    return !is_k_major && is_narrow(extent, element) ? Repack::transposed : Repack::aligned;
   };
-  launch.repack_a = way(Operand::a, problem.types.a, problem.op_a == Op::n, problem.hints.align_a);
-  launch.repack_b = way(Operand::b, problem.types.b, problem.op_b == Op::t, problem.hints.align_b);
+  // All problems of a class have the same copies.
+  const std::int64_t m = class_m(problem.m);
+  launch.repack_a = way(Operand::a, problem.types.a, problem.op_a == Op::n, problem.hints.align_a, m);
+  launch.repack_b = way(Operand::b, problem.types.b, problem.op_b == Op::t, problem.hints.align_b, problem.n);
   return launch;
 }
 

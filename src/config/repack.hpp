@@ -14,8 +14,9 @@ namespace hotgemm {
 // A family that copies by tensor map reads rows at multiples of 16 bytes only, except by configs whose threads load
 // other rows. Tensor cores of Hopper read elements of other than 16 bits only if k is contiguous; lanes can load one of
 // the operands in another form. A launch can repack an operand that is stored otherwise: a kernel in front copies it
-// into aligned rows of workspace (templates/repack.cuh), if need be transposed, and the kernel of the config reads the
-// copy. So config and problem determine which operands are repacked.
+// into aligned rows of workspace (templates/repack.cuh), and the kernel of the config reads the copy. The copy is the
+// transpose if the kernel needs it, or if rows along m or n are shorter than a line of L2. So config and problem class
+// determine which operands are repacked, and how.
 
 constexpr bool repacks(const LaunchConfig& launch) {
   return launch.repack_a != Repack::none || launch.repack_b != Repack::none;

@@ -25,7 +25,7 @@ inline constexpr int kRepackFirstChunks = 16;
 inline constexpr int kRepackLastChunks = 16;
 
 // The tile of a transposed copy is 4 KiB, which a warp takes through its registers: 128 bytes of each of 32 rows of
-// `from` for elements of 4 bytes, 64 bytes of 64 rows for single bytes. A lane has half of these rows: one word of
+// `from` for elements of 4 bytes, 64 bytes of 64 rows for shorter ones. A lane has half of these rows: one word of
 // each, or two for elements of 4 bytes. kRepackChunkLanes neighbours have the same words of different rows, which
 // become neighbouring chunks of a row of the copy. So a load of the warp is 64 or 128 bytes of each of two rows, and a
 // store is 32 bytes of each of 16 rows: whole sectors in both.
@@ -67,7 +67,7 @@ struct RepackMatrix {
   long long row_bytes = 0;      ///< of the elements of a row of the copy
   int rows = 0;                 ///< of the copy
   unsigned row_chunks = 1;      ///< of the copy: repacked_pitch(row_bytes) / kRepackChunkBytes
-  int transposed_bytes = 0;     ///< 1 or 4: the copy is the transpose, with elements of so many bytes; 0: it is not
+  int transposed_bytes = 0;     ///< 1, 2 or 4: the copy is the transpose, with elements of so many bytes; 0: it is not
   unsigned products = 1;        ///< number of matrices
   long long stride = 0;         ///< bytes from one matrix to the next
 
@@ -89,7 +89,12 @@ struct RepackMatrix {
   /// The tiles of a transposed copy of one matrix. 2^32 full ones would be 16 TiB; those of tall copies with short rows
   /// would be 2 TiB or more.
   constexpr unsigned tiles() const {
-    return transposed_bytes == 4 ? tiles_of_elements<4>() : transposed_bytes == 1 ? tiles_of_elements<1>() : 0;
+    switch (transposed_bytes) {
+      case 1: return tiles_of_elements<1>();
+      case 2: return tiles_of_elements<2>();
+      case 4: return tiles_of_elements<4>();
+      default: return 0;
+    }
   }
 
   /// The parts that warps take of a copy as stored: one with the first and the last chunks, followed by the units.

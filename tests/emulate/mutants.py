@@ -813,6 +813,13 @@ MUTANTS = {
         "repack_transposed.cuh", "depth_left_ - first * kSetDepth", "depth_left_"),
     "repack_transposes_bytes_in_another_order": (
         "byte_access.cuh", "ptx::prmt_b32(ab, cd, 0x7632)", "ptx::prmt_b32(ab, cd, 0x5410)"),
+    "repack_transposes_halves_in_another_order": (
+        "repack_transposed.cuh", "rows[1][i] = ptx::prmt_b32(words[2 * i][0], words[2 * i + 1][0], 0x7632);",
+        "rows[1][i] = ptx::prmt_b32(words[2 * i][0], words[2 * i + 1][0], 0x5410);"),
+    "repack_transposes_a_half_beyond_the_edge": (
+        "repack_transposed.cuh", "ptx::ld_global_u16_if(address + 2, 1 < elements)", "ptx::ld_global_u16_if(address + 2, 0 < elements)"),
+    "repack_transposes_the_first_half_twice": (
+        "repack_transposed.cuh", "ptx::ld_global_u16_if(address + 2,", "ptx::ld_global_u16_if(address,"),
     "repack_transposes_columns_twice": (
         "byte_access.cuh", "are_last ? 0x7362 : 0x5140", "are_last ? 0x5140 : 0x5140"),
     "repack_transposes_rows_beyond_the_copy": (

@@ -63,7 +63,7 @@ inline std::vector<RepackCase> repack_cases() {
                      {.rows = 70, .cols = 1, .offset = 16 - offset, .element_bytes = 1}});
   }
   cases.push_back({{.rows = 40, .cols = 33, .gap = 1, .offset = 4, .element_bytes = 4}, {}});
-  // Transposes: less than a tile, whole tiles and parts of tiles, words and single bytes.
+  // Transposes: less than a tile, whole tiles and parts of tiles; words, halves and single bytes.
   for (const int offset : {0, 4, 12}) {
     for (const int gap : {0, 3, 17}) {
       cases.push_back(
@@ -73,8 +73,11 @@ inline std::vector<RepackCase> repack_cases() {
           {{.rows = 50, .cols = 260, .gap = gap, .offset = offset, .element_bytes = 1, .is_transposed = true},
            {.rows = 33, .cols = 131, .gap = gap, .offset = 1, .element_bytes = 1, .is_transposed = true},
            1});
+      cases.push_back({{.rows = 70, .cols = 31, .gap = gap, .offset = offset, .is_transposed = true},
+                       {.rows = 130, .cols = 66, .gap = gap, .offset = 2, .is_transposed = true}});
     }
   }
+  cases.push_back({{.rows = 64, .cols = 32, .is_transposed = true}, {.rows = 1, .cols = 1, .is_transposed = true}});
   cases.push_back({{.rows = 1, .cols = 1, .element_bytes = 1, .is_transposed = true},
                    {.rows = 64, .cols = 128, .element_bytes = 1, .is_transposed = true}});
   // Words of four single bytes, of which the last of a row has two.
@@ -90,6 +93,7 @@ inline std::vector<RepackCase> repack_cases() {
         {{.rows = 37, .cols = 70, .element_bytes = 4, .is_transposed = true, .products = 3, .apart = apart},
          {.rows = 33, .cols = 131, .element_bytes = 1, .is_transposed = true, .products = 2, .apart = apart},
          1});
+    cases.push_back({{.rows = 37, .cols = 10, .is_transposed = true, .products = 3, .apart = apart}, {}});
   }
   // Side by side: the gap of a row has the rows of the others.
   cases.push_back({{.rows = 40, .cols = 35, .gap = 70, .offset = 6, .products = 3, .apart = 35 - 40 * 105},

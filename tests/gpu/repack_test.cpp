@@ -1,5 +1,5 @@
 // Launches that repack operands, on exact data with guards around all operands: every misalignment, all layouts, types
-// of 16 bits and those that are transposed, one operand or both, in eager launches that follow each other without a
+// of 16 bits and those that must be transposed, one operand or both, in eager launches that follow each other without a
 // wait.
 
 #include "gpu/gpu_fixture.hpp"
@@ -81,6 +81,26 @@ TEST_F(RepackOnGpu, IsExactForOneOperand) {
     c.beta = 1;
     c.in_place = true;
     expect_right(c, true);
+  }
+}
+
+/// Rows along m and n that are shorter than a line: both operands are copied as their transposes.
+TEST_F(RepackOnGpu, IsExactForNarrowOperands) {
+  for (const std::int64_t m : {1, 7, 31, 47}) {
+    for (const std::int64_t n : {9, 63}) {
+      for (const std::int64_t k : {13, 193}) {
+        for (const int offset : {0, 1, 2}) {
+          GemmCase c;
+          c.problem = {.m = m, .n = n, .k = k, .op_a = Op::t};
+          c.set_tight_ld(1);
+          c.offset_a = c.offset_b = offset;
+          const LaunchConfig launch = with_repacks({}, kConfig, c.described());
+          ASSERT_EQ(launch.repack_a, Repack::transposed) << c.text();
+          ASSERT_EQ(launch.repack_b, Repack::transposed) << c.text();
+          expect_right(c, offset == 1);
+        }
+      }
+    }
   }
 }
 

@@ -98,7 +98,7 @@ TEST_F(RepackLaunchTest, SmallerProblemsOfTheClassFitTheWorkspace) {
   const GemmCase largest = ragged(144, 41, 43), smaller = ragged(131, 41, 43);
   const Plan plan = plan_of(smaller);
   EXPECT_EQ(plan.workspace_bytes(),
-            workspace_size(kAlone, {.repack_a = Repack::aligned, .repack_b = Repack::aligned}, largest.problem)
+            workspace_size(kAlone, {.repack_a = Repack::aligned, .repack_b = Repack::transposed}, largest.problem)
                 .total_bytes());
   expect_right(*context_, smaller, stream());
   expect_right(*context_, largest, stream());

@@ -60,7 +60,7 @@ TEST(Repack, PartsHaveEachChunkOnce) {
 
 /// The tiles of a transposed copy cover its rows and chunks, and no more tiles than that.
 TEST(Repack, TilesCoverATransposedCopy) {
-  for (const int element : {1, 4}) {
+  for (const int element : {1, 2, 4}) {
     for (const int rows : {1, 15, 16, 17, 64, 65, 300}) {
       for (const int depth : {1, 4, 16, 31, 33, 64, 128, 129, 200}) {
         const long long bytes = static_cast<long long>(depth) * element;
@@ -70,7 +70,10 @@ TEST(Repack, TilesCoverATransposedCopy) {
         EXPECT_EQ(matrix.parts(), 0u);
         const auto times = [](unsigned number, int unit) { return (number + unit - 1) / static_cast<unsigned>(unit); };
         const unsigned row_tiles = times(static_cast<unsigned>(rows * element), repack_tile_bytes(element));
-        EXPECT_EQ(element == 4 ? matrix.row_tiles<4>() : matrix.row_tiles<1>(), row_tiles);
+        EXPECT_EQ(element == 4   ? matrix.row_tiles<4>()
+                  : element == 2 ? matrix.row_tiles<2>()
+                                 : matrix.row_tiles<1>(),
+                  row_tiles);
         EXPECT_EQ(matrix.tiles(), row_tiles * times(matrix.row_chunks * 16 / static_cast<unsigned>(element),
                                                     repack_tile_depth(element)));
       }
@@ -85,7 +88,7 @@ TEST(Repack, TilesCoverATransposedCopy) {
 /// of the copy.
 TEST(Repack, LanesHaveWholeSectorsOfATile) {
   constexpr int kSector = 32;
-  for (const int element : {1, 4}) {
+  for (const int element : {1, 2, 4}) {
     const int chunk_depth = kRepackChunkBytes / element, sets = repack_lane_rows(element) / chunk_depth;
     const int lane_words = repack_lane_words(element);
     std::set<std::pair<int, int>> words;
