@@ -1,7 +1,7 @@
 #pragma once
 
-// The part of the repack kernel whose copies are transposes: of elements of 4, 2 and 1 bytes. A warp takes tiles through
-// its registers, so that no thread waits for another.
+// The part of the repack kernel whose copies are transposes: of elements of 4, 2 and 1 bytes. A warp takes tiles
+// through its registers, so that no thread waits for another.
 //
 //   from    64 bytes of 64 rows ──a lane: a word of 32 rows───▶ registers ──16 bytes of a row of the copy──▶ copy
 //          128 bytes of 32 rows ──a lane: a pair of 16 rows──▶
