@@ -36,6 +36,11 @@ std::uint64_t captured_stream(CUstream stream) {
   return ~thread;
 }
 
+/// The handle, or nullptr for one that several streams have, one after another or in other threads.
+CUstream own_handle(CUstream stream) {
+  return stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD ? nullptr : stream;
+}
+
 }  // namespace
 
 WorkspacePool::Lent WorkspacePool::Slab::lend() const {
@@ -46,7 +51,7 @@ WorkspacePool::Lent WorkspacePool::Slab::lend() const {
 WorkspacePool::~WorkspacePool() {
   for (StreamSlab* slab = of_streams_.load(); slab != nullptr;) {
     StreamSlab* next = slab->next;
-    budget_.give_back(slab->slab.size.total_bytes());
+    if (slab->state != State::empty) budget_.give_back(slab->slab.size.total_bytes());
     delete slab;
     slab = next;
   }
@@ -158,7 +163,7 @@ std::optional<WorkspacePool::Lent> WorkspacePool::find(CUstream stream, const Wo
   unsigned long long stream_id = 0;
   driver_.check(driver_.cuStreamGetId(stream, &stream_id), "identify a stream");
   if (const StreamSlab* found = slab_of(stream_id, size)) return found->slab.lend();
-  if (size.total_bytes() >= refused_bytes_) return std::nullopt;
+  if (size.total_bytes() >= refused_bytes_ && !follows_destroyed(stream, stream_id)) return std::nullopt;
   const Slab* made = make_for_stream(stream, stream_id, size);
   return made != nullptr ? std::optional(made->lend()) : std::nullopt;
 }
@@ -166,14 +171,60 @@ std::optional<WorkspacePool::Lent> WorkspacePool::find(CUstream stream, const Wo
 const WorkspacePool::StreamSlab* WorkspacePool::slab_of(unsigned long long stream,
                                                         const WorkspaceSize& size) const noexcept {
   const StreamSlab* slab = of_streams_.load(std::memory_order_acquire);
-  while (slab != nullptr && (slab->stream != stream || !slab->slab.size.holds(size))) slab = slab->next;
+  while (slab != nullptr && (slab->stream.load(std::memory_order_acquire) != stream || !slab->slab.size.holds(size)))
+    slab = slab->next;
   return slab;
+}
+
+bool WorkspacePool::follows_destroyed(CUstream handle, unsigned long long stream) const noexcept {
+  if (own_handle(handle) == nullptr) return false;
+  const StreamSlab* slab = of_streams_.load(std::memory_order_acquire);
+  while (slab != nullptr && (slab->handle != handle || slab->stream == stream)) slab = slab->next;
+  return slab != nullptr;
+}
+
+void WorkspacePool::note_destroyed(CUstream handle, unsigned long long stream) {
+  if (own_handle(handle) == nullptr) return;
+  for (StreamSlab* slab = of_streams_.load(); slab != nullptr; slab = slab->next) {
+    if (slab->handle == handle && slab->stream != stream) slab->state = State::gone;
+  }
+}
+
+bool WorkspacePool::free_destroyed() {
+  const RelaxedCaptureMode relaxed(driver_);  // the program may be capturing elsewhere
+  bool has_freed = false;
+  for (StreamSlab* slab = of_streams_.load(); slab != nullptr; slab = slab->next) {
+    if (slab->state != State::gone) continue;
+    slab->slab.memory = {};  // waits for what the stream has left
+    budget_.give_back(slab->slab.size.total_bytes());
+    slab->handle = nullptr;
+    slab->state = State::empty;
+    has_freed = true;
+  }
+  return has_freed;
+}
+
+const WorkspacePool::Slab* WorkspacePool::keep(CUstream handle, unsigned long long stream, Slab slab) {
+  StreamSlab* node = of_streams_.load();
+  while (node != nullptr && node->state != State::empty) node = node->next;
+  if (node == nullptr) {
+    node = new StreamSlab{
+        .stream = stream, .handle = own_handle(handle), .slab = std::move(slab), .next = of_streams_.load()};
+    of_streams_.store(node, std::memory_order_release);
+    return &node->slab;
+  }
+  node->slab = std::move(slab);
+  node->handle = own_handle(handle);
+  node->state = State::used;
+  node->stream.store(stream, std::memory_order_release);  // now launches find it
+  return &node->slab;
 }
 
 const WorkspacePool::Slab* WorkspacePool::make_for_stream(CUstream handle, unsigned long long stream,
                                                           const WorkspaceSize& size) {
   const std::lock_guard making(making_);
   if (const StreamSlab* found = slab_of(stream, size)) return &found->slab;
+  note_destroyed(handle, stream);
   const StreamSlab* last = slab_of(stream, {});
   // The stream clears the counters before the kernels that follow on it, so nobody waits for the GPU.
   const auto make_here = [&](const WorkspaceSize& wanted) {
@@ -184,14 +235,13 @@ const WorkspacePool::Slab* WorkspacePool::make_for_stream(CUstream handle, unsig
   std::optional<Slab> slab;
   if (last != nullptr) slab = make_here(grown(size, last->slab.size));
   if (!slab) slab = make_here(size);
+  if (!slab && free_destroyed()) slab = make_here(size);
   if (!slab && free_waiting()) slab = make_here(size);
   if (!slab) {
     refused_bytes_ = std::min(refused_bytes_.load(), size.total_bytes());
     return nullptr;
   }
-  auto* made = new StreamSlab{.stream = stream, .slab = std::move(*slab), .next = of_streams_.load()};
-  of_streams_.store(made, std::memory_order_release);
-  return &made->slab;
+  return keep(handle, stream, *std::move(slab));
 }
 
 bool WorkspacePool::free_waiting() {

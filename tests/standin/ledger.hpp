@@ -72,6 +72,7 @@ class Ledger {
   Objects<Module> modules;
   Objects<Function> functions;
   Objects<StreamState> streams;
+  std::vector<CUstream> destroyed_streams;  // whose handles new streams get, as a driver's do
   Objects<Event> events;
   Objects<Graph> graphs;
   Objects<GraphExec> graph_execs;

@@ -3,6 +3,7 @@
 #include "standin/api.hpp"
 #include "standin/node.hpp"
 
+#include <type_traits>
 #include <utility>
 
 namespace hotgemm::standin::api {
@@ -25,6 +26,7 @@ CUresult destroy_call(const char* function, Objects<Object> Ledger::*objects, Ha
     Object* object = nullptr;
     const CUresult result = ledger.find(ledger.*objects, handle, what, &object);
     (ledger.*objects).erase(handle);
+    if constexpr (std::is_same_v<Handle, CUstream>) ledger.destroyed_streams.push_back(handle);
     return result;
   };
   return call(function, Scope::context_call, body, [&](Ledger& ledger) { (ledger.*objects).erase(handle); });
@@ -60,7 +62,8 @@ CUresult stream_create(CUstream* handle, unsigned flags) {
     Context* context = nullptr;
     if (const CUresult result = ledger.current(&context)) return result;
     if (handle == nullptr || flags > CU_STREAM_NON_BLOCKING) return CUDA_ERROR_INVALID_VALUE;
-    *handle = ledger.new_handle<CUstream>();
+    *handle = ledger.destroyed_streams.empty() ? ledger.new_handle<CUstream>() : ledger.destroyed_streams.back();
+    if (!ledger.destroyed_streams.empty()) ledger.destroyed_streams.pop_back();
     ledger.streams.emplace(*handle, StreamState{context->id, flags == CU_STREAM_DEFAULT, 0, nullptr, std::nullopt});
     return CUDA_SUCCESS;
   });

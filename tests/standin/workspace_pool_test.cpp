@@ -114,6 +114,44 @@ TEST_F(WorkspacePoolTest, BeyondTheCapThereIsNoneUntilAPlanIsMade) {
   EXPECT_TRUE(found(pool, other.get(), {.scratch_bytes = 256, .counters = 1})) << "there is room for less";
 }
 
+TEST_F(WorkspacePoolTest, AStreamGetsTheMemoryOfADestroyedOneIfNoneIsLeft) {
+  WorkspaceBudget budget(2 * kBytes);
+  WorkspacePool pool(driver_, budget);
+  const auto mine = found(pool, stream(), kNeed);
+  ASSERT_TRUE(mine);
+  for (int i = 0; i < 5; ++i) {
+    const OwnedStream passing(driver_);
+    const auto args = found(pool, passing.get(), kNeed);
+    ASSERT_TRUE(args) << i;
+    EXPECT_NE(args->counters, mine->counters);
+    EXPECT_EQ(found(pool, passing.get(), kNeed)->counters, args->counters);
+    EXPECT_EQ(found(pool, stream(), kNeed)->counters, mine->counters);
+    EXPECT_LE(budget.used_bytes(), 2 * kBytes);
+  }
+  EXPECT_EQ(allocations(), 6u);
+}
+
+TEST_F(WorkspacePoolTest, AStreamIsTriedAgainIfItHasTheHandleOfADestroyedOne) {
+  WorkspaceBudget budget(2 * kBytes);
+  WorkspacePool pool(driver_, budget);
+  std::optional<OwnedStream> first(driver_);
+  const OwnedStream second(driver_), third(driver_);
+  ASSERT_TRUE(found(pool, first->get(), kNeed));
+  ASSERT_TRUE(found(pool, second.get(), kNeed));
+  EXPECT_FALSE(found(pool, third.get(), kNeed));
+  first.reset();
+  EXPECT_FALSE(found(pool, third.get(), kNeed)) << "nobody has told that a stream was destroyed";
+  first.emplace(driver_);
+  EXPECT_FALSE(found(pool, first->get(), kMore)) << "two such do not fit";
+  const std::size_t calls = allocations();
+  EXPECT_FALSE(found(pool, first->get(), kMore)) << "tried again by a warm call";
+  EXPECT_EQ(allocations(), calls);
+  pool.reserve(kNeed, 0);  // a plan is made
+  EXPECT_TRUE(found(pool, third.get(), kNeed));
+  EXPECT_FALSE(found(pool, first->get(), kNeed));
+  EXPECT_TRUE(found(pool, second.get(), kNeed));
+}
+
 TEST_F(WorkspacePoolTest, WhereTheDriverHasNoMemoryThereIsNoneAndNothingLeaks) {
   for (const char* function : {"cuMemAlloc", "cuMemsetD32Async"}) {
     SCOPED_TRACE(function);
