@@ -14,7 +14,8 @@
 
 namespace hotgemm {
 
-/// Elements of 2 bytes are transposed for kernels of `wgmma` alone. On older architectures that copy would spill.
+/// Elements of 2 bytes are transposed for kernels of `wgmma` alone (`with_repacks`), which older architectures do not
+/// have; on sm_75 and sm_80 these copies would make the kernel spill.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 inline constexpr bool kTransposesHalves = false;
 #else

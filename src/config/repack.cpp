@@ -16,9 +16,13 @@ constexpr std::int64_t kMostMatrices = std::int64_t{1} << 20;  // the kernel cou
 constexpr std::size_t kMostBytes = std::numeric_limits<std::int64_t>::max() / WorkspaceSize::kAlignment *
                                    WorkspaceSize::kAlignment;  // more than any memory has
 
-/// True if rows of `extent` elements are shorter than a line. If they lie along m or n, every block asks L2 for a row
-/// for each k, and all blocks ask for the same lines.
-bool is_narrow(std::int64_t extent, DType element) { return extent * size_bytes(element) < kRepackLineBytes; }
+/// True if an operand with rows of `extent` elements along m or n is copied as its transpose, because the rows are
+/// shorter than a line: of the rows as they are stored, every block would ask L2 for one for each k, and all blocks for
+/// the same lines. The products of a batch have lines of their own. Other elements than those of 16 bits were not
+/// timed.
+bool is_narrow(const Problem& problem, std::int64_t extent, DType element) {
+  return problem.batch == 1 && size_bytes(element) == 2 && extent * size_bytes(element) < kRepackLineBytes;
+}
 
 /// True if the operands can be copied. Groups say on the device which rows they have, and pointers where their matrices
 /// are.
@@ -36,7 +40,7 @@ LaunchConfig with_repacks(LaunchConfig launch, const KernelConfig& config, const
         operand_form(config, multiplied_type(element, problem.types.compute), operand, problem.epilogue);
     if (form.is_k_major && !is_k_major) return Repack::transposed;
     if (align >= form.alignment) return Repack::none;
-    return !is_k_major && is_narrow(extent, element) ? Repack::transposed : Repack::aligned;
+    return !is_k_major && is_narrow(problem, extent, element) ? Repack::transposed : Repack::aligned;
   };
   // All problems of a class have the same copies.
   const std::int64_t m = class_m(problem.m);

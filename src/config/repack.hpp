@@ -15,8 +15,8 @@ namespace hotgemm {
 // other rows. Tensor cores of Hopper read elements of other than 16 bits only if k is contiguous; lanes can load one of
 // the operands in another form. A launch can repack an operand that is stored otherwise: a kernel in front copies it
 // into aligned rows of workspace (templates/repack.cuh), and the kernel of the config reads the copy. The copy is the
-// transpose if the kernel needs it, or if rows along m or n are shorter than a line of L2. So config and problem class
-// determine which operands are repacked, and how.
+// transpose if the kernel needs it, or if rows of 16-bit elements along m or n are shorter than a line of L2. So config
+// and problem class determine which operands are repacked, and how.
 
 constexpr bool repacks(const LaunchConfig& launch) {
   return launch.repack_a != Repack::none || launch.repack_b != Repack::none;

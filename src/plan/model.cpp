@@ -32,6 +32,8 @@ constexpr double kRepackShare = 0.8;     // of DRAM's rate, for what it reads an
 // The same if it transposes: the share is of what it writes. On an H200 tn takes longer than nn by 5 µs for 4 MB, 12
 // for 16 MB and 39 for 64 MB of bytes (docs/notebook/types.md, 11).
 constexpr double kTransposeUs = 4.0;
+// The same if it transposes rows of 16-bit elements, which are short: ten problems (docs/notebook/search.md, 29).
+constexpr double kNarrowUs = 2.7;
 constexpr double kTransposeShare = 0.42;
 
 /// CUDA cores of an SM, which is also the number of f32 products per clock.
@@ -188,10 +190,11 @@ int best_splits(const KernelConfig& config, const SeenWorkload& problem, const D
 double repack_us(const LaunchConfig& launch, const Workload& problem, const DeviceInfo& device) {
   if (!repacks(launch)) return 0;
   const auto written = static_cast<double>(repacked_bytes(launch, problem));
-  if (launch.repack_a == Repack::transposed || launch.repack_b == Repack::transposed)
-    return kTransposeUs + written / (device.dram_gbps * 1e3 * kTransposeShare);
+  const bool transposes = launch.repack_a == Repack::transposed || launch.repack_b == Repack::transposed;
+  const bool is_narrow = transposes && size_bytes(problem.types.a) == 2;
+  if (transposes && !is_narrow) return kTransposeUs + written / (device.dram_gbps * 1e3 * kTransposeShare);
   const double moved = 2 * written < static_cast<double>(device.l2_bytes) ? written : 2 * written;
-  return kRepackUs + moved / (device.dram_gbps * 1e3 * kRepackShare);
+  return (is_narrow ? kNarrowUs : kRepackUs) + moved / (device.dram_gbps * 1e3 * kRepackShare);
 }
 
 /// The share of the shorter time that the longer one does not hide. The two are the time of the SMs and that of DRAM.

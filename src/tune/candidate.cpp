@@ -45,14 +45,12 @@ std::vector<KernelConfig> winners_nearby(const Workload& problem, const Database
   }
   add(problem);
   if (const std::optional<Workload> sibling = with_other_16_bit_type(problem)) add(*sibling);
-  if (problem.epilogue != Epilogue{}) {
-    add(without_epilogue(problem));
-    std::erase_if(configs, [&](const KernelConfig& config) {
-      return !is_legal(config, traits_of(problem, with_repacks({}, config, problem)), arch);
-    });
-  }
-  if (problem.order == SumOrder::any) return configs;
-  add(in_any_order(problem));  // the caller drops those of another order
+  if (problem.epilogue != Epilogue{}) add(without_epilogue(problem));
+  if (problem.order != SumOrder::any) add(in_any_order(problem));  // the caller drops those of another order
+  // Products nearby have another epilogue, or copy an operand in another way.
+  std::erase_if(configs, [&](const KernelConfig& config) {
+    return !is_legal(config, traits_of(problem, with_repacks({}, config, problem)), arch);
+  });
   return configs;
 }
 

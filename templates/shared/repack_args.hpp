@@ -86,8 +86,8 @@ struct RepackMatrix {
     constexpr unsigned kChunks = repack_tile_chunks(kElementBytes);
     return row_tiles<kElementBytes>() * ((row_chunks + kChunks - 1) / kChunks);
   }
-  /// The tiles of a transposed copy of one matrix. 2^32 full ones would be 16 TiB; those of tall copies with short rows
-  /// would be 2 TiB or more.
+  /// The tiles of a transposed copy of one matrix. 2^32 full ones would be 16 TiB; those of copies with short rows, or
+  /// with one row, would be 512 GiB or more.
   constexpr unsigned tiles() const {
     switch (transposed_bytes) {
       case 1: return tiles_of_elements<1>();

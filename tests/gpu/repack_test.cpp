@@ -86,8 +86,8 @@ TEST_F(RepackOnGpu, IsExactForOneOperand) {
 
 /// Rows along m and n that are shorter than a line: both operands are copied as their transposes.
 TEST_F(RepackOnGpu, IsExactForNarrowOperands) {
-  for (const std::int64_t m : {1, 7, 31, 47}) {
-    for (const std::int64_t n : {9, 63}) {
+  for (const std::int64_t m : {1, 7, 31, 46}) {
+    for (const std::int64_t n : {9, 62}) {
       for (const std::int64_t k : {13, 193}) {
         for (const int offset : {0, 1, 2}) {
           GemmCase c;

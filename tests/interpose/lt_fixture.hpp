@@ -21,7 +21,7 @@ class Lt : public InterposeTest {
 
   void describe() {
     p_.allocate();
-    d_ = Matrix::random(4, p_.type_c, p_.m, p_.n, p_.batch);
+    d_ = Matrix::random(4, p_.type_c, p_.m, p_.n, p_.batch, p_.padding);
     bias_ = Matrix::random(5, p_.type_c, p_.m, 1);
     cublasLtMatmulDescCreate(&desc_, CUBLAS_COMPUTE_32F, CUDA_R_32F);
     set(CUBLASLT_MATMUL_DESC_TRANSA, static_cast<std::int32_t>(p_.op_a));

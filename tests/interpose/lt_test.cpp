@@ -30,6 +30,22 @@ TEST_F(Lt, ServesABatch) {
   expect_passed_on();
 }
 
+TEST_F(Lt, ServesRowsWithoutGaps) {
+  for (const int gap_of_c : {0, 8}) {
+    forget();
+    p_ = {.op_a = CUBLAS_OP_T, .m = 1, .batch = 3, .padding = 0, .beta = -1};
+    describe();
+    cublasLtMatrixLayoutDestroy(layout_c_);
+    p_.c = Matrix::random(3, p_.type_c, p_.m, p_.n, p_.batch, gap_of_c);
+    layout_c_ = layout_of(p_.c);
+    expect_served();
+    EXPECT_EQ(Product::elements(d_), p_.expected());
+    set_epilogue(CUBLASLT_EPILOGUE_BIAS);
+    expect_served();
+    EXPECT_EQ(Product::elements(d_), p_.expected(p_.c, [&](float v, auto i) { return v + bias_.get(0, i, 0); }));
+  }
+}
+
 TEST_F(Lt, PassesOnAScalarForEachProduct) {
   if (HOTGEMM_FAKE_MAJOR < 13) GTEST_SKIP() << "a library without distances of scalars";
   for (const int attribute : {39, 40}) {  // CUBLASLT_MATMUL_DESC_ALPHA_BATCH_STRIDE, …_BETA_…

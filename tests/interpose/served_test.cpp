@@ -46,8 +46,8 @@ TEST_F(Served, EveryOperationAndScalar) {
 }
 
 TEST_F(Served, RowsWithoutGaps) {
-  for (const cublasOperation_t op_a : {CUBLAS_OP_N, CUBLAS_OP_T}) {
-    for (const cublasOperation_t op_b : {CUBLAS_OP_N, CUBLAS_OP_T}) {
+  for (const cublasOperation_t op_a : {CUBLAS_OP_N, CUBLAS_OP_T, CUBLAS_OP_C}) {
+    for (const cublasOperation_t op_b : {CUBLAS_OP_N, CUBLAS_OP_C}) {
       for (const auto& [m, n, k] : {std::array{1, 24, 16}, {16, 1, 24}, {16, 24, 1}, {1, 1, 16}, {1, 16, 1}}) {
         SCOPED_TRACE(testing::Message() << op_a << op_b << " " << m << " " << n << " " << k);
         Product p{.op_a = op_a, .op_b = op_b, .m = m, .n = n, .k = k, .padding = 0, .alpha = 2, .beta = -1};
@@ -55,6 +55,28 @@ TEST_F(Served, RowsWithoutGaps) {
         expect_served(p, [&] { return gemm_ex(p, CUBLAS_COMPUTE_32F, &p.alpha, &p.beta); });
       }
     }
+  }
+}
+
+TEST_F(Served, RowsWithoutGapsInBatches) {
+  for (const auto& [m, n, k] : {std::array{1, 24, 16}, {16, 1, 24}, {16, 24, 1}}) {
+    SCOPED_TRACE(testing::Message() << m << " " << n << " " << k);
+    Product p{.op_a = CUBLAS_OP_T, .op_b = CUBLAS_OP_T, .m = m, .n = n, .k = k, .batch = 3, .padding = 0, .beta = 1};
+    p.allocate();
+    expect_served(p, [&] {
+      return bound::cublasGemmStridedBatchedEx(handle_, p.op_a, p.op_b, p.m, p.n, p.k, &p.alpha, p.a.at(), p.type,
+                                               p.a.int_ld(), p.a.stride(), p.b.at(), p.type, p.b.int_ld(), p.b.stride(),
+                                               &p.beta, p.c.at(), p.type_c, p.c.int_ld(), p.c.stride(), p.batch,
+                                               CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    });
+    void* const* const a = p.a.array();
+    void* const* const b = p.b.array();
+    void* const* const c = p.c.array();
+    expect_served(p, [&] {
+      return bound::cublasGemmBatchedEx(handle_, p.op_a, p.op_b, p.m, p.n, p.k, &p.alpha, a, p.type, p.a.int_ld(), b,
+                                        p.type, p.b.int_ld(), &p.beta, c, p.type_c, p.c.int_ld(), p.batch,
+                                        CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    });
   }
 }
 

@@ -106,6 +106,21 @@ TEST_F(RepackLaunchTest, SmallerProblemsOfTheClassFitTheWorkspace) {
   EXPECT_EQ(context_->stats().plans, 1u);
 }
 
+TEST_F(RepackLaunchTest, NarrowRowsAreTransposedForAllOfTheClass) {
+  GemmCase largest = ragged(48, 64, 43), smaller = ragged(33, 64, 43);
+  for (GemmCase* c : {&largest, &smaller}) {
+    c->problem.op_a = Op::t;
+    c->set_tight_ld(1);
+  }
+  const Plan plan = plan_of(smaller);
+  EXPECT_EQ(plan.workspace_bytes(),
+            workspace_size(kAlone, {.repack_a = Repack::transposed, .repack_b = Repack::aligned}, largest.problem)
+                .total_bytes());
+  expect_right(*context_, smaller, stream());
+  expect_right(*context_, largest, stream());
+  EXPECT_EQ(context_->stats().plans, 1u);
+}
+
 TEST_F(RepackLaunchTest, WithoutWorkspaceAnotherKernelRuns) {
   const GemmCase c = ragged(40, 41, 43);
   const Plan plan = plan_of(c, {2, false}, 0);

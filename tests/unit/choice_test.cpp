@@ -1,6 +1,7 @@
 #include "plan/choice.hpp"
 
 #include "config/class_key.hpp"
+#include "config/repack.hpp"
 #include "plan/candidates.hpp"
 #include "plan/model.hpp"
 #include "sweep_sample.hpp"
@@ -264,6 +265,20 @@ TEST(Choice, ANearRecordDoesNotCountWhereItsTilesLeaveAWaveHalfEmpty) {
   const auto choices = choose_on(kArch, parse_workload("1024 4608 4096 nn f16"), database);
   EXPECT_EQ(choices.front().origin, Origin::estimated);
   EXPECT_NE(choices.front().config, record.config);
+}
+
+TEST(Choice, ANearRecordDoesNotCountWhereItsConfigCannotReadTheCopy) {
+  // Rows of 56 elements are copied as their transpose, and rows of 64 as they are. Forty of the latter are no whole
+  // slabs.
+  Database database{DatabaseOptions{}};
+  TuningRecord record = sample_record("4096 56 4096 nn f16 align=16,2,16");
+  record.config = *parse_config("wgmma_m256_n40_k64_c2_sn0_pp0_o0_s4_cm1_cn1_b1");
+  record.launch = with_repacks({}, record.config, record.problem);
+  database.add(record);
+  EXPECT_EQ(choose_on(kArch, record.problem, database).front().config, record.config);
+  const Workload wider = parse_workload("4096 64 4096 nn f16 align=16,2,16");
+  for (const Choice& choice : choose_on(kArch, wider, database))
+    EXPECT_TRUE(is_legal(choice.config, traits_of(wider, choice.launch), arch_limits(kArch))) << to_string(choice);
 }
 
 TEST(Choice, AFarRecordDoesNotCount) {

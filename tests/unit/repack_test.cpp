@@ -43,7 +43,8 @@ TEST(Repack, LaunchRepacksWhatItsKernelCannotRead) {
         // Rows along m or n that are shorter than a line, in all of the class, are copied as columns.
         Case{"48 64 64 tn f16 align=2,16,16", "r8m_xat"}, Case{"33 64 64 tt f16 align=2,16,16", "r8m_xat"},
         Case{"49 64 64 tn f16 align=2,16,16", "r8m_xa"}, Case{"64 63 64 nn f16 align=16,2,16", "r8m_xbt"},
-        Case{"64 64 64 tn f16 align=2,2,16", "r8m_xab"}, Case{"48 63 63 nt f16 align=2", "r8m_xab"}}) {
+        Case{"64 64 64 tn f16 align=2,2,16", "r8m_xab"}, Case{"48 63 63 nt f16 align=2", "r8m_xab"},
+        Case{"48 64 64 tn f16 batch=3 align=2,16,16", "r8m_xa"}}) {
     EXPECT_EQ(to_string(with_repacks({}, config, workload(problem))), launch) << problem;
     EXPECT_EQ(to_string(with_repacks({}, MmaConfig{}, workload(problem))), "r8m") << problem;
     const GemmTraits seen = traits_of(workload(problem), with_repacks({}, config, workload(problem)));
@@ -88,8 +89,7 @@ TEST(Repack, LaunchTransposesWhatInstructionsCannotRead) {
     for (const KernelConfig& config : configs) EXPECT_TRUE(names.insert(to_string(config)).second) << to_string(config);
   }
   EXPECT_EQ(to_string(with_repacks({}, MmaConfig{}, workload("64 64 64 tn s8 align=4"))), "r8m");
-  EXPECT_EQ(to_string(with_repacks({}, MmaConfig{}, workload("128 64 64 tn s8 align=1,4,4"))), "r8m_xa");
-  EXPECT_EQ(to_string(with_repacks({}, MmaConfig{}, workload("64 64 64 tn s8 align=1,4,4"))), "r8m_xat");
+  EXPECT_EQ(to_string(with_repacks({}, MmaConfig{}, workload("64 64 64 tn s8 align=1,4,4"))), "r8m_xa");
   EXPECT_EQ(to_string(with_repacks({}, FmaConfig{}, workload("64 64 64 nn s8 align=4,1,4"))), "r8m_xbt");
   EXPECT_EQ(to_string(with_repacks({}, FmaConfig{.stages = 0}, workload("64 64 64 tn s8 align=1,1,4"))), "r8m");
   EXPECT_EQ(to_string(with_repacks({}, FmaConfig{}, workload("64 64 64 nn f32 align=4"))), "r8m");
