@@ -5,12 +5,14 @@
 
 #include <fmt/format.h>
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <thread>
 
 namespace hotgemm::command {
 namespace {
@@ -29,22 +31,50 @@ constexpr long long kOneRequestNs = 200'000'000;
 std::atomic<long long> first_request_ns{0};
 static_assert(std::atomic<long long>::is_always_lock_free);
 
-extern "C" void request_interrupt(int signal) {
+/// Notes a request. True if it is a second one, which ends the program at once.
+bool is_second_request() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   const long long now_ns = now.tv_sec * 1'000'000'000LL + now.tv_nsec;
-  if (!interrupt_requested) {
-    first_request_ns = now_ns;
-    interrupt_requested = true;
-  } else if (now_ns - first_request_ns > kOneRequestNs) {
+  if (interrupt_requested) return now_ns - first_request_ns > kOneRequestNs;
+  first_request_ns = now_ns;
+  interrupt_requested = true;
+  return false;
+}
+
+extern "C" void request_interrupt(int signal) {
+  if (!is_second_request()) return;
+  std::signal(signal, SIG_DFL);
+  raise(signal);  // takes effect when this handler returns
+}
+
+sigset_t interrupts() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  return signals;
+}
+
+[[noreturn]] void wait_for_requests() {
+  const sigset_t signals = interrupts();
+  for (;;) {
+    int signal = 0;
+    if (sigwait(&signals, &signal) != 0 || !is_second_request()) continue;
     std::signal(signal, SIG_DFL);
-    raise(signal);  // takes effect when this handler returns
+    pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+    raise(signal);
   }
 }
 
 }  // namespace
 
 void watch_for_interrupt() {
+  // A thread takes the signals. Where an action takes them, NVRTC's own stands for some moments of a compilation, and
+  // ends the program. Threads that were there before may not block them, so an action stays.
+  const sigset_t signals = interrupts();
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread(wait_for_requests).detach();
   struct sigaction action {};
   action.sa_handler = request_interrupt;
   action.sa_flags = SA_RESTART;
