@@ -104,7 +104,8 @@ struct ContextOptions {
   Objective objective = Objective::speed;
   /// The most device memory that the library keeps for kernels' workspace, in all CUDA contexts together. A class whose
   /// best kernel needs more gets another kernel. 0: only kernels that need none. A stream keeps its workspace after it
-  /// was destroyed, and so does a CUDA context: programs with many short-lived streams pass Operands::workspace.
+  /// was destroyed until another stream has its handle and a class is planned; a CUDA context keeps it to its end. So
+  /// programs with many short-lived streams pass Operands::workspace.
   std::int64_t workspace_bytes = std::int64_t{1} << 30;
   /// The number of slabs of workspace that planning a class reserves for captures: one for each stream of a capture.
   /// Planning the class again by Context::plan replaces the slabs that captures took. If a capture finds no slab, a

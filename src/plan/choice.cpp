@@ -188,10 +188,10 @@ std::vector<Choice> from_neighbours(const Workload& like, const Asked& asked, do
     if (std::ranges::any_of(choices, [&](const Choice& c) { return c.config == config; })) continue;
     if (problem.groups != 0 && !suits_groups(config, problem, device)) continue;
     if (!pays_for_cluster(config, problem)) continue;
-    if (!holds_for(record, asked.product, problem_us, device)) continue;
     LaunchConfig launch = with_repacks(record.launch, config, problem);
     // The record's product may have copied an operand in another way.
     if (!is_legal(config, traits_of(problem, launch), arch_limits(device.arch))) continue;
+    if (!holds_for(record, asked.product, problem_us, device)) continue;
     launch.splits = default_launch(config, problem, device).splits;  // other sizes, other parts
     choices.push_back({config, launch, Origin::nearest, neighbour.distance});
   }

@@ -93,6 +93,7 @@ void WorkspacePool::reserve(const WorkspaceSize& size, int captures) {
   const std::lock_guard making(making_);
   const RelaxedCaptureMode relaxed(driver_);  // the program may be capturing elsewhere
   refused_bytes_ = kMostBytes;
+  free_destroyed();
   WorkspaceSize wanted = size;
   for (CaptureSlab& outgrown : take_outgrown(size)) {
     wanted = larger(wanted, outgrown.slab.size);  // so that the plans which reserved it can use the new slab
@@ -163,7 +164,8 @@ std::optional<WorkspacePool::Lent> WorkspacePool::find(CUstream stream, const Wo
   unsigned long long stream_id = 0;
   driver_.check(driver_.cuStreamGetId(stream, &stream_id), "identify a stream");
   if (const StreamSlab* found = slab_of(stream_id, size)) return found->slab.lend();
-  if (size.total_bytes() >= refused_bytes_ && !follows_destroyed(stream, stream_id)) return std::nullopt;
+  if (follows_destroyed(stream, stream_id)) note_destroyed(stream, stream_id);
+  if (size.total_bytes() >= refused_bytes_) return std::nullopt;
   const Slab* made = make_for_stream(stream, stream_id, size);
   return made != nullptr ? std::optional(made->lend()) : std::nullopt;
 }
@@ -176,6 +178,15 @@ const WorkspacePool::StreamSlab* WorkspacePool::slab_of(unsigned long long strea
   return slab;
 }
 
+const WorkspacePool::StreamSlab* WorkspacePool::largest_of(unsigned long long stream) const noexcept {
+  const StreamSlab* largest = nullptr;
+  for (const StreamSlab* slab = of_streams_.load(); slab != nullptr; slab = slab->next) {
+    if (slab->stream.load(std::memory_order_acquire) != stream) continue;
+    if (largest == nullptr || slab->slab.size.total_bytes() > largest->slab.size.total_bytes()) largest = slab;
+  }
+  return largest;
+}
+
 bool WorkspacePool::follows_destroyed(CUstream handle, unsigned long long stream) const noexcept {
   if (own_handle(handle) == nullptr) return false;
   const StreamSlab* slab = of_streams_.load(std::memory_order_acquire);
@@ -184,24 +195,22 @@ bool WorkspacePool::follows_destroyed(CUstream handle, unsigned long long stream
 }
 
 void WorkspacePool::note_destroyed(CUstream handle, unsigned long long stream) {
-  if (own_handle(handle) == nullptr) return;
+  const std::unique_lock making(making_, std::try_to_lock);
+  if (!making) return;  // a later launch notes it
   for (StreamSlab* slab = of_streams_.load(); slab != nullptr; slab = slab->next) {
-    if (slab->handle == handle && slab->stream != stream) slab->state = State::gone;
+    if (slab->handle != handle || slab->stream == stream) continue;
+    slab->handle = nullptr;
+    slab->state = State::gone;
   }
 }
 
-bool WorkspacePool::free_destroyed() {
-  const RelaxedCaptureMode relaxed(driver_);  // the program may be capturing elsewhere
-  bool has_freed = false;
+void WorkspacePool::free_destroyed() {
   for (StreamSlab* slab = of_streams_.load(); slab != nullptr; slab = slab->next) {
     if (slab->state != State::gone) continue;
     slab->slab.memory = {};  // waits for what the stream has left
     budget_.give_back(slab->slab.size.total_bytes());
-    slab->handle = nullptr;
     slab->state = State::empty;
-    has_freed = true;
   }
-  return has_freed;
 }
 
 const WorkspacePool::Slab* WorkspacePool::keep(CUstream handle, unsigned long long stream, Slab slab) {
@@ -224,8 +233,7 @@ const WorkspacePool::Slab* WorkspacePool::make_for_stream(CUstream handle, unsig
                                                           const WorkspaceSize& size) {
   const std::lock_guard making(making_);
   if (const StreamSlab* found = slab_of(stream, size)) return &found->slab;
-  note_destroyed(handle, stream);
-  const StreamSlab* last = slab_of(stream, {});
+  const StreamSlab* last = largest_of(stream);
   // The stream clears the counters before the kernels that follow on it, so nobody waits for the GPU.
   const auto make_here = [&](const WorkspaceSize& wanted) {
     return make(wanted, [&](CUdeviceptr counters) {
@@ -235,7 +243,6 @@ const WorkspacePool::Slab* WorkspacePool::make_for_stream(CUstream handle, unsig
   std::optional<Slab> slab;
   if (last != nullptr) slab = make_here(grown(size, last->slab.size));
   if (!slab) slab = make_here(size);
-  if (!slab && free_destroyed()) slab = make_here(size);
   if (!slab && free_waiting()) slab = make_here(size);
   if (!slab) {
     refused_bytes_ = std::min(refused_bytes_.load(), size.total_bytes());

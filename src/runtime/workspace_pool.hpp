@@ -27,13 +27,13 @@ namespace hotgemm {
 /// the same time, because both write to D.)
 ///
 /// `reserve` allocates memory while a plan is made. `find` allocates memory if the stream is not being captured and has
-/// no slab that is large enough. The pool frees nothing before its end, except for slabs that wait for captures and are
-/// too small, and, if a stream would get no slab otherwise, those of destroyed streams, and then all that wait for
-/// captures. The pool learns that a stream was destroyed when another stream has its handle. If the cap or the GPU
+/// no slab that is large enough. The pool frees nothing before its end, except for slabs that wait for captures: those
+/// that are too small, and all of them if a stream would get no slab otherwise; and when a plan is made, the slabs of
+/// destroyed streams. It learns that a stream was destroyed when another stream has its handle. If the cap or the GPU
 /// leaves no memory, there is no slab, and the caller launches a kernel that needs no workspace.
 ///
 /// No call waits for running kernels, with these exceptions: `reserve` waits until the counters of new slabs are clear,
-/// and cuMemFree, which `reserve` calls for slabs that are too small and `find` where memory has run out, waits for all
+/// and cuMemFree, which `reserve` calls for slabs that it frees and `find` where memory has run out, waits for all
 /// work of the CUDA context; cuMemAlloc may.
 ///
 /// Thread-safe. Finding the existing slab of a stream waits only for another thread that launches on the stream. A
@@ -83,7 +83,7 @@ class WorkspacePool {
   /// thread that holds `making_` may give the node of a destroyed stream to another one.
   struct StreamSlab {
     std::atomic<unsigned long long> stream;  ///< its id, which no other stream ever has
-    std::atomic<CUstream> handle;            ///< nullptr for streams that are never destroyed, and for an empty node
+    std::atomic<CUstream> handle;  ///< nullptr if it names several streams, and once this one is known to be destroyed
     Slab slab;
     StreamSlab* next;
     State state = State::used;  ///< guarded by `making_`
@@ -99,12 +99,13 @@ class WorkspacePool {
   };
 
   const StreamSlab* slab_of(unsigned long long stream, const WorkspaceSize& size) const noexcept;
+  const StreamSlab* largest_of(unsigned long long stream) const noexcept;
   const Slab* make_for_stream(CUstream handle, unsigned long long stream, const WorkspaceSize& size);
-  /// True if a destroyed stream had this handle, and its memory is not free yet.
+  /// True if a stream had this handle that is not known to be destroyed.
   bool follows_destroyed(CUstream handle, unsigned long long stream) const noexcept;
+  /// Notes that the stream that had this handle was destroyed, unless another thread holds `making_`.
   void note_destroyed(CUstream handle, unsigned long long stream);
-  /// Frees the slabs of destroyed streams. False if there were none.
-  bool free_destroyed();
+  void free_destroyed();
   const Slab* keep(CUstream handle, unsigned long long stream, Slab slab);
   const Slab* find_for_capture(unsigned long long capture, unsigned long long stream, CUgraph graph,
                                const WorkspaceSize& size);
@@ -125,7 +126,7 @@ class WorkspacePool {
   WorkspaceBudget& budget_;
   std::atomic<StreamSlab*> of_streams_{nullptr};  // no node leaves the list; empty ones are used again
   // The smallest size that could not be allocated for a stream since the last plan was made. A stream that needs as
-  // much gets no slab, without another attempt, unless it has the handle of a destroyed stream.
+  // much gets no slab, without another attempt.
   std::atomic<std::size_t> refused_bytes_{std::numeric_limits<std::size_t>::max()};
   std::mutex making_;  // held while slabs are made and freed, which may wait for the GPU; taken before `mutex_`
   std::mutex mutex_;   // guards the slabs for captures; no thread calls CUDA to allocate, free or wait under it

@@ -25,8 +25,10 @@ CUresult destroy_call(const char* function, Objects<Object> Ledger::*objects, Ha
   const auto body = [&](Ledger& ledger) {
     Object* object = nullptr;
     const CUresult result = ledger.find(ledger.*objects, handle, what, &object);
-    (ledger.*objects).erase(handle);
-    if constexpr (std::is_same_v<Handle, CUstream>) ledger.destroyed_streams.push_back(handle);
+    const bool was_there = (ledger.*objects).erase(handle) == 1;
+    if constexpr (std::is_same_v<Handle, CUstream>) {
+      if (was_there) ledger.destroyed_streams.push_back(handle);
+    }
     return result;
   };
   return call(function, Scope::context_call, body, [&](Ledger& ledger) { (ledger.*objects).erase(handle); });

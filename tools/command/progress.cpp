@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <system_error>
 #include <thread>
 
 namespace hotgemm::command {
@@ -70,16 +71,28 @@ sigset_t interrupts() {
 }  // namespace
 
 void watch_for_interrupt() {
-  // A thread takes the signals. Where an action takes them, NVRTC's own stands for some moments of a compilation, and
-  // ends the program. Threads that were there before may not block them, so an action stays.
-  const sigset_t signals = interrupts();
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::thread(wait_for_requests).detach();
   struct sigaction action {};
   action.sa_handler = request_interrupt;
   action.sa_flags = SA_RESTART;
   for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
+  // For some moments of a compilation NVRTC's action stands in place of this one, and ends the program. So a thread
+  // takes the signals where it can. Threads that were there before, of the driver say, may take them by the action.
+  const sigset_t signals = interrupts();
+  sigset_t before;
+  pthread_sigmask(SIG_BLOCK, &signals, &before);
+  try {
+    std::thread(wait_for_requests).detach();
+  } catch (const std::system_error&) {  // there are no more threads: the action takes them
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
 }
+
+UnblockedInterrupts::UnblockedInterrupts() noexcept {
+  const sigset_t signals = interrupts();
+  pthread_sigmask(SIG_UNBLOCK, &signals, &before_);
+}
+
+UnblockedInterrupts::~UnblockedInterrupts() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 bool is_interrupted() noexcept { return interrupt_requested; }
 

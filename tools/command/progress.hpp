@@ -2,6 +2,8 @@
 
 #include "base/work_pace.hpp"
 
+#include <signal.h>
+
 #include <chrono>
 #include <cstddef>
 #include <string>
@@ -9,10 +11,21 @@
 
 namespace hotgemm::command {
 
-/// Installs signal handlers: the first Ctrl-C (or SIGTERM) asks the command to stop at the next safe point; a second
-/// one ends it, unless it comes within 0.2 s. A command calls this before the work that asks is_interrupted(), and
-/// after it has read its input: until then a signal ends it.
+/// From now on the first Ctrl-C (or SIGTERM) asks the command to stop at the next safe point; a second one ends it,
+/// unless it comes within 0.2 s. A command calls this before the work that asks is_interrupted(), and after it has read
+/// its input: until then a signal ends it. A thread takes both signals, which the calling thread blocks.
 void watch_for_interrupt();
+/// Lets the calling thread take both signals as long as it lives, and programs that it starts.
+class UnblockedInterrupts {
+ public:
+  UnblockedInterrupts() noexcept;
+  ~UnblockedInterrupts();
+  UnblockedInterrupts(const UnblockedInterrupts&) = delete;
+  UnblockedInterrupts& operator=(const UnblockedInterrupts&) = delete;
+
+ private:
+  sigset_t before_;
+};
 bool is_interrupted() noexcept;
 
 /// Shows the progress of long work on stderr: a bar if stderr is a terminal that can erase a line, without the bar if

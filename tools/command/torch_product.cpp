@@ -1,5 +1,6 @@
 #include "command/torch_product.hpp"
 
+#include "command/progress.hpp"
 #include "command/session.hpp"
 
 #include <hotgemm/error.hpp>
@@ -122,6 +123,7 @@ struct Output {
 };
 
 Output run(const std::string& command) {
+  const UnblockedInterrupts for_child;
   FILE* const pipe = popen(command.c_str(), "re");
   if (pipe == nullptr) throw Error(ErrorCode::io_error, std::string("run Python: ") + std::strerror(errno));
   std::string text;
