@@ -28,6 +28,12 @@ class Served : public InterposeTest {
                                p.type, p.b.int_ld(), beta, p.c.at(), p.type_c, p.c.int_ld(), compute,
                                CUBLAS_GEMM_DEFAULT);
   }
+  cublasStatus_t gemm_strided(const Product& p) {
+    return bound::cublasGemmStridedBatchedEx(handle_, p.op_a, p.op_b, p.m, p.n, p.k, &p.alpha, p.a.at(), p.type,
+                                             p.a.int_ld(), p.a.stride(), p.b.at(), p.type, p.b.int_ld(), p.b.stride(),
+                                             &p.beta, p.c.at(), p.type_c, p.c.int_ld(), p.c.stride(), p.batch,
+                                             CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  }
 };
 
 std::uint16_t half(float value) { return standin::narrow_f16(value); }
@@ -63,12 +69,7 @@ TEST_F(Served, RowsWithoutGapsInBatches) {
     SCOPED_TRACE(testing::Message() << m << " " << n << " " << k);
     Product p{.op_a = CUBLAS_OP_T, .op_b = CUBLAS_OP_T, .m = m, .n = n, .k = k, .batch = 3, .padding = 0, .beta = 1};
     p.allocate();
-    expect_served(p, [&] {
-      return bound::cublasGemmStridedBatchedEx(handle_, p.op_a, p.op_b, p.m, p.n, p.k, &p.alpha, p.a.at(), p.type,
-                                               p.a.int_ld(), p.a.stride(), p.b.at(), p.type, p.b.int_ld(), p.b.stride(),
-                                               &p.beta, p.c.at(), p.type_c, p.c.int_ld(), p.c.stride(), p.batch,
-                                               CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
-    });
+    expect_served(p, [&] { return gemm_strided(p); });
     void* const* const a = p.a.array();
     void* const* const b = p.b.array();
     void* const* const c = p.c.array();
@@ -127,12 +128,7 @@ TEST_F(Served, Batches) {
   for (const cudaDataType type : {CUDA_R_16BF, CUDA_R_16F}) {
     Product p{.op_a = CUBLAS_OP_T, .batch = 3, .type = type, .type_c = type, .beta = 1};
     p.allocate();
-    expect_served(p, [&] {
-      return bound::cublasGemmStridedBatchedEx(handle_, p.op_a, p.op_b, p.m, p.n, p.k, &p.alpha, p.a.at(), type,
-                                               p.a.int_ld(), p.a.stride(), p.b.at(), type, p.b.int_ld(), p.b.stride(),
-                                               &p.beta, p.c.at(), type, p.c.int_ld(), p.c.stride(), p.batch,
-                                               CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
-    });
+    expect_served(p, [&] { return gemm_strided(p); });
     expect_served(p, [&] {
       return bound::cublasGemmStridedBatchedEx_64(handle_, p.op_a, p.op_b, p.m, p.n, p.k, &p.alpha, p.a.at(), type,
                                                   p.a.ld(), p.a.stride(), p.b.at(), type, p.b.ld(), p.b.stride(),
