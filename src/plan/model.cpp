@@ -32,9 +32,9 @@ constexpr double kRepackShare = 0.8;     // of DRAM's rate, for what it reads an
 // The same if it transposes: the share is of what it writes. On an H200 tn takes longer than nn by 5 µs for 4 MB, 12
 // for 16 MB and 39 for 64 MB of bytes (docs/notebook/types.md, 11).
 constexpr double kTransposeUs = 4.0;
-// The same if it transposes rows of 16-bit elements, which are short: ten problems (docs/notebook/search.md, 29).
-constexpr double kNarrowUs = 2.7;
 constexpr double kTransposeShare = 0.42;
+// Start and end if it transposes rows of 16-bit elements, which are short: ten problems (docs/notebook/search.md, 29).
+constexpr double kNarrowUs = 2.7;
 
 /// CUDA cores of an SM, which is also the number of f32 products per clock.
 double cores(const ArchRates& rates) { return rates.cuda_f32_flops / 2; }

@@ -34,6 +34,18 @@ class Served : public InterposeTest {
                                              &p.beta, p.c.at(), p.type_c, p.c.int_ld(), p.c.stride(), p.batch,
                                              CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
   }
+  /// The addresses of a batch's matrices, in device memory.
+  struct Arrays {
+    explicit Arrays(const Product& p) : a(p.a.array()), b(p.b.array()), c(p.c.array()) {}
+    void* const* a;
+    void* const* b;
+    void* const* c;
+  };
+  cublasStatus_t gemm_by_pointers(const Product& p, const Arrays& arrays) {
+    return bound::cublasGemmBatchedEx(handle_, p.op_a, p.op_b, p.m, p.n, p.k, &p.alpha, arrays.a, p.type, p.a.int_ld(),
+                                      arrays.b, p.type, p.b.int_ld(), &p.beta, arrays.c, p.type_c, p.c.int_ld(),
+                                      p.batch, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+  }
 };
 
 std::uint16_t half(float value) { return standin::narrow_f16(value); }
@@ -70,14 +82,8 @@ TEST_F(Served, RowsWithoutGapsInBatches) {
     Product p{.op_a = CUBLAS_OP_T, .op_b = CUBLAS_OP_T, .m = m, .n = n, .k = k, .batch = 3, .padding = 0, .beta = 1};
     p.allocate();
     expect_served(p, [&] { return gemm_strided(p); });
-    void* const* const a = p.a.array();
-    void* const* const b = p.b.array();
-    void* const* const c = p.c.array();
-    expect_served(p, [&] {
-      return bound::cublasGemmBatchedEx(handle_, p.op_a, p.op_b, p.m, p.n, p.k, &p.alpha, a, p.type, p.a.int_ld(), b,
-                                        p.type, p.b.int_ld(), &p.beta, c, p.type_c, p.c.int_ld(), p.batch,
-                                        CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
-    });
+    const Arrays arrays(p);
+    expect_served(p, [&] { return gemm_by_pointers(p, arrays); });
   }
 }
 
@@ -144,17 +150,11 @@ TEST_F(Served, BatchesByPointers) {
   for (const auto& [type, k] : {std::pair(CUDA_R_16BF, 8), std::pair(CUDA_R_16F, 5)}) {
     Product p{.op_a = CUBLAS_OP_T, .k = k, .batch = 3, .type = type, .type_c = type, .beta = 1};
     p.allocate();
-    void* const* const a = p.a.array();
-    void* const* const b = p.b.array();
-    void* const* const c = p.c.array();
+    const Arrays arrays(p);
+    expect_served(p, [&] { return gemm_by_pointers(p, arrays); });
     expect_served(p, [&] {
-      return bound::cublasGemmBatchedEx(handle_, p.op_a, p.op_b, p.m, p.n, p.k, &p.alpha, a, p.type, p.a.int_ld(), b,
-                                        p.type, p.b.int_ld(), &p.beta, c, p.type_c, p.c.int_ld(), p.batch,
-                                        CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
-    });
-    expect_served(p, [&] {
-      return bound::cublasGemmBatchedEx_64(handle_, p.op_a, p.op_b, p.m, p.n, p.k, &p.alpha, a, p.type, p.a.ld(), b,
-                                           p.type, p.b.ld(), &p.beta, c, p.type_c, p.c.ld(), p.batch,
+      return bound::cublasGemmBatchedEx_64(handle_, p.op_a, p.op_b, p.m, p.n, p.k, &p.alpha, arrays.a, p.type, p.a.ld(),
+                                           arrays.b, p.type, p.b.ld(), &p.beta, arrays.c, p.type_c, p.c.ld(), p.batch,
                                            CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
     });
   }
@@ -167,17 +167,15 @@ TEST_F(Served, BatchesByPointersOfOneType) {
   s.allocate();
   const std::uint16_t alpha = half(h.alpha), beta = half(h.beta);
   const auto calls = [&](const Product& p, auto function, auto wide, const void* factor, const void* of_c) {
-    void* const* const a = p.a.array();
-    void* const* const b = p.b.array();
-    void* const* const c = p.c.array();
+    const Arrays arrays(p);
     return std::array<std::function<cublasStatus_t()>, 2>{
         [=, &p, this] {
-          return function(handle_, p.op_a, p.op_b, p.m, p.n, p.k, factor, a, p.a.int_ld(), b, p.b.int_ld(), of_c, c,
-                          p.c.int_ld(), p.batch);
+          return function(handle_, p.op_a, p.op_b, p.m, p.n, p.k, factor, arrays.a, p.a.int_ld(), arrays.b,
+                          p.b.int_ld(), of_c, arrays.c, p.c.int_ld(), p.batch);
         },
         [=, &p, this] {
-          return wide(handle_, p.op_a, p.op_b, p.m, p.n, p.k, factor, a, p.a.ld(), b, p.b.ld(), of_c, c, p.c.ld(),
-                      p.batch);
+          return wide(handle_, p.op_a, p.op_b, p.m, p.n, p.k, factor, arrays.a, p.a.ld(), arrays.b, p.b.ld(), of_c,
+                      arrays.c, p.c.ld(), p.batch);
         }};
   };
   for (const auto& call : calls(h, bound::cublasHgemmBatched, bound::cublasHgemmBatched_64, &alpha, &beta))

@@ -48,6 +48,14 @@ class RepackLaunchTest : public RuntimeTest {
     expect_right(c, stream(), [&](const Operands& operands) { plan.launch(stream(), operands); });
   }
   std::size_t copies() { return standin().launches(kRepack); }
+  /// The plan of `smaller` has room for the copies that `launch` makes for `largest`, and serves both.
+  void expect_one_plan(const GemmCase& smaller, const GemmCase& largest, const LaunchConfig& launch) {
+    EXPECT_EQ(plan_of(smaller).workspace_bytes(), workspace_size(kAlone, launch, largest.problem).total_bytes());
+    expect_right(*context_, smaller, stream());
+    expect_right(*context_, largest, stream());
+    EXPECT_EQ(copies(), 2u);
+    EXPECT_EQ(context_->stats().plans, 1u);
+  }
 };
 
 TEST_F(RepackLaunchTest, IsRightInEveryLayout) {
@@ -95,15 +103,8 @@ TEST_F(RepackLaunchTest, CopiesNothingThatIsNotRead) {
 }
 
 TEST_F(RepackLaunchTest, SmallerProblemsOfTheClassFitTheWorkspace) {
-  const GemmCase largest = ragged(144, 41, 43), smaller = ragged(131, 41, 43);
-  const Plan plan = plan_of(smaller);
-  EXPECT_EQ(plan.workspace_bytes(),
-            workspace_size(kAlone, {.repack_a = Repack::aligned, .repack_b = Repack::transposed}, largest.problem)
-                .total_bytes());
-  expect_right(*context_, smaller, stream());
-  expect_right(*context_, largest, stream());
-  EXPECT_EQ(copies(), 2u);
-  EXPECT_EQ(context_->stats().plans, 1u);
+  expect_one_plan(ragged(131, 41, 43), ragged(144, 41, 43),
+                  {.repack_a = Repack::aligned, .repack_b = Repack::transposed});
 }
 
 TEST_F(RepackLaunchTest, NarrowRowsAreTransposedForAllOfTheClass) {
@@ -112,13 +113,7 @@ TEST_F(RepackLaunchTest, NarrowRowsAreTransposedForAllOfTheClass) {
     c->problem.op_a = Op::t;
     c->set_tight_ld(1);
   }
-  const Plan plan = plan_of(smaller);
-  EXPECT_EQ(plan.workspace_bytes(),
-            workspace_size(kAlone, {.repack_a = Repack::transposed, .repack_b = Repack::aligned}, largest.problem)
-                .total_bytes());
-  expect_right(*context_, smaller, stream());
-  expect_right(*context_, largest, stream());
-  EXPECT_EQ(context_->stats().plans, 1u);
+  expect_one_plan(smaller, largest, {.repack_a = Repack::transposed, .repack_b = Repack::aligned});
 }
 
 TEST_F(RepackLaunchTest, WithoutWorkspaceAnotherKernelRuns) {

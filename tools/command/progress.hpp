@@ -15,7 +15,7 @@ namespace hotgemm::command {
 /// unless it comes within 0.2 s. A command calls this before the work that asks is_interrupted(), and after it has read
 /// its input: until then a signal ends it. A thread takes both signals, which the calling thread blocks.
 void watch_for_interrupt();
-/// Lets the calling thread take both signals as long as it lives, and programs that it starts.
+/// As long as an object lives, the thread that made it takes both signals, and so do programs that the thread starts.
 class UnblockedInterrupts {
  public:
   UnblockedInterrupts() noexcept;
