@@ -9,6 +9,8 @@
 #include <chrono>
 #include <cstdint>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace hotgemm {
 namespace {
@@ -236,6 +238,52 @@ TEST_F(Workspace, AGraphKeepsItsSlabWhileItRuns) {
               0)
         << "round " << round;
   }
+}
+
+/// Without handles that the driver uses again, each of the streams would keep a slab.
+TEST_F(Workspace, StreamsThatComeAndGoShareSlabs) {
+  const PlanImpl split = plan();
+  Lane lane(driver(), case_);
+  for (unsigned round = 0; round < 50; ++round) {
+    pool_->reserve(split.workspace_size(), 0);
+    EXPECT_EQ(wrong_after({&lane}, round,
+                          [&] {
+                            const OwnedStream brief(driver());
+                            for (int i = 0; i < 5; ++i)
+                              split.launch(brief.get(), case_.described(), lane.run.operands());
+                          }),
+              0)
+        << "round " << round;
+  }
+  EXPECT_LE(budget_->used_bytes(), 4 * split.workspace_size().total_bytes());
+}
+
+/// Kernels of a destroyed stream still run when its slab is freed, and others write to that memory next.
+TEST_F(Workspace, ADestroyedStreamKeepsItsSlabWhileItsKernelsRun) {
+  const PlanImpl split = plan();
+  const std::size_t bytes = split.workspace_size().total_bytes();
+  Lane lane(driver(), case_);
+  const auto destroy_and_reserve = [&] {
+    std::optional<OwnedStream> brief(std::in_place, driver());
+    const CUstream handle = brief->get();
+    for (int i = 0; i < 500; ++i) split.launch(handle, case_.described(), lane.run.operands());
+    brief.reset();
+    std::vector<OwnedStream> later;
+    do later.emplace_back(driver());
+    while (later.back().get() != handle && later.size() < 1000);
+    ASSERT_EQ(later.back().get(), handle) << "the driver does not use a handle again";
+    EXPECT_TRUE(pool_->find(handle, split.workspace_size()).has_value());
+    EXPECT_EQ(budget_->used_bytes(), 2 * bytes);
+    pool_->reserve(split.workspace_size(), 0);
+    EXPECT_EQ(budget_->used_bytes(), bytes);
+    std::vector<DeviceBuffer> others;
+    for (int i = 0; i < 64; ++i) {
+      others.emplace_back(driver(), bytes);
+      driver().check(driver().cuMemsetD32Async(others.back().get(), 0x7fc00000, bytes / 4, handle), "write NaN");
+    }
+    later.back().synchronize();
+  };
+  EXPECT_EQ(wrong_after({&lane}, 1, destroy_and_reserve), 0);
 }
 
 TEST_F(Workspace, WithoutMemoryTheOtherKernelRuns) {
