@@ -34,9 +34,11 @@ class FmaGemm {
   static constexpr int kStages = kConfig.stages;
   static constexpr int kStageBytes = kConfig.stage_bytes(kTraits);
   static constexpr int kAhead = kStages > 1 ? kStages - 1 : 1;  // k-tiles copied before the first product
+  static constexpr int kStepFactors = kConfig.step_factors();
   // The number of steps of k that are unrolled: a body of about a thousand products compiles within a second.
   static constexpr int kSteps = kConfig.unrolled_steps(kTraits);
-  static constexpr int kChunks = kConfig.steps(kElement) / kSteps;
+  static constexpr int kChunks = kConfig.slice_steps(kElement) / kSteps;
+  static constexpr int kSliceThreads = kConfig.slice_threads();
 
   using CopyA = FmaCopy<kTileA, kElement, kAsyncA>;
   using CopyB = FmaCopy<kTileB, kElement, kAsyncB>;
@@ -48,7 +50,22 @@ class FmaGemm {
     FmaFragment<kFactor, kConfig.packed, kCols, kThreadTile.group_n, kThreadTile.lanes_n * kThreadTile.group_n,
                 kTileB.outer_step_bytes()>
         b;
+    template <class Accumulators>
+    HOTGEMM_DEVICE void add_to(Accumulators& sums) const {
+      sums.add(a, b);
+    }
   };
+  /// Fragments of quads. Neighbouring lanes have neighbouring rows, and columns.
+  struct QuadFragments {
+    FmaQuads<kRows, kThreadTile.lanes_m * kTileA.outer_step_bytes()> a;
+    FmaQuads<kCols, kThreadTile.lanes_n * kTileB.outer_step_bytes()> b;
+    template <class Accumulators>
+    HOTGEMM_DEVICE void add_to(Accumulators& sums) const {
+#pragma unroll
+      for (int k = 0; k < 4; ++k) sums.add(a.at(k), b.at(k));
+    }
+  };
+  using StepFragments = typename Conditional<kConfig.quads, QuadFragments, Fragments>::Type;
   /// The start of this thread's elements in the current rows of shared memory.
   struct Rows {
     u32 a, b;
@@ -60,7 +77,8 @@ class FmaGemm {
         thread_(thread),
         block_m_(tile.m * kConfig.block_m),
         block_n_(tile.n * kConfig.block_n),
-        place_(kThreadTile.place(thread)),
+        slice_(kConfig.slices > 1 ? thread / kSliceThreads : 0),
+        place_(kThreadTile.place(kConfig.slices > 1 ? thread % kSliceThreads : thread)),
         shared_(ptx::dynamic_shared_base()) {}
 
   HOTGEMM_DEVICE void run() {
@@ -69,7 +87,8 @@ class FmaGemm {
     } else {
       accumulate();
     }
-    store();
+    if constexpr (kConfig.slices > 1) add_slices();
+    if (slice_ == 0) store();
   }
 
  private:
@@ -93,7 +112,7 @@ class FmaGemm {
     }
     await_tile();
 
-    Fragments fragments[2];
+    StepFragments fragments[2];
     Rows rows = first_rows();
     load(fragments[0], rows, 0);
 #pragma unroll 1
@@ -107,7 +126,7 @@ class FmaGemm {
   /// One step of k: loads the fragments of the next step, multiplies those of this step. The copies of a tile begin in
   /// the first step of a k-tile and end in the last.
   template <int kStep>
-  HOTGEMM_DEVICE void iterate(Fragments (&fragments)[2], CopyA& copy_a, CopyB& copy_b, Rows& rows, int chunk) {
+  HOTGEMM_DEVICE void iterate(StepFragments (&fragments)[2], CopyA& copy_a, CopyB& copy_b, Rows& rows, int chunk) {
     constexpr bool kLast = kStep == kSteps - 1;
     constexpr int kNow = kSteps % 2 == 0 ? kStep % 2 : 0;
     if constexpr (kLast) {
@@ -115,14 +134,15 @@ class FmaGemm {
         next_tile(copy_a, copy_b);
         rows = first_rows();
       } else {
-        rows = {rows.a + kTileA.offset_bytes(0, kSteps), rows.b + kTileB.offset_bytes(0, kSteps)};
+        rows = {rows.a + kTileA.offset_bytes(0, kSteps * kStepFactors),
+                rows.b + kTileB.offset_bytes(0, kSteps * kStepFactors)};
       }
     }
     load(fragments[kNow ^ 1], rows, kLast ? 0 : kStep + 1);
     if constexpr (kStep == 0 && kStages > 1) {
       if (chunk == 0) begin_copy(copy_a, copy_b);
     }
-    accumulators_.add(fragments[kNow].a, fragments[kNow].b);
+    fragments[kNow].add_to(accumulators_);
     if constexpr (kSteps % 2 != 0) fragments[0] = fragments[1];
     if constexpr (!kLast) iterate<kStep + 1>(fragments, copy_a, copy_b, rows, chunk);
   }
@@ -162,11 +182,12 @@ class FmaGemm {
   }
 
   HOTGEMM_DEVICE Rows first_rows() const {
-    return {read_ + kTileA.offset_bytes(place_.m, 0), read_ + kTileA.bytes() + kTileB.offset_bytes(place_.n, 0)};
+    const int k = slice_ * kConfig.slice_steps(kElement) * kStepFactors;
+    return {read_ + kTileA.offset_bytes(place_.m, k), read_ + kTileA.bytes() + kTileB.offset_bytes(place_.n, k)};
   }
-  static HOTGEMM_DEVICE void load(Fragments& f, const Rows& rows, int step) {
-    f.a.load(rows.a + kTileA.offset_bytes(0, step));
-    f.b.load(rows.b + kTileB.offset_bytes(0, step));
+  static HOTGEMM_DEVICE void load(StepFragments& f, const Rows& rows, int step) {
+    f.a.load(rows.a + kTileA.offset_bytes(0, step * kStepFactors));
+    f.b.load(rows.b + kTileB.offset_bytes(0, step * kStepFactors));
   }
 
   /// The main loop without shared memory: each thread reads its own rows of A and columns of B.
@@ -185,6 +206,35 @@ class FmaGemm {
         f.b.set(j, col(j) < args_.n ? load_factor(args_.b, col(j) * col_stride + k * step_b) : 0);
       }
       accumulators_.add(f.a, f.b);
+    }
+  }
+
+  /// Adds the sums of the other slices to those of the first, one slice after another. They take the place of the
+  /// stages, which nobody reads any more behind the barrier.
+  HOTGEMM_DEVICE void add_slices() {
+    constexpr DType kSum = kTraits.accumulator;
+    const u32 own = shared_ + static_cast<u32>(thread_ % kSliceThreads) * 4;
+    const auto place = [&](int slice, int i, int j) {
+      return own + static_cast<u32>((((slice - 1) * kRows + i) * kCols + j) * kSliceThreads) * 4;
+    };
+    const auto for_each_sum = [](auto&& use) {
+#pragma unroll
+      for (int i = 0; i < kRows; ++i) {
+#pragma unroll
+        for (int j = 0; j < kCols; ++j) use(i, j);
+      }
+    };
+    ptx::bar_sync();
+    if (slice_ > 0) {
+      for_each_sum(
+          [&](int i, int j) { ptx::st_shared_b32(place(slice_, i, j), bits_of_number(accumulators_.get(i, j))); });
+    }
+    ptx::bar_sync();
+    if (slice_ > 0) return;
+#pragma unroll 1
+    for (int slice = 1; slice < kConfig.slices; ++slice) {
+      for_each_sum(
+          [&](int i, int j) { accumulators_.add(i, j, number_of<kSum>(ptx::ld_shared_b32(place(slice, i, j)))); });
     }
   }
 
@@ -268,6 +318,7 @@ class FmaGemm {
   const GemmArgs& args_;
   int thread_;
   int block_m_, block_n_;  // first row and column of this block's tile in D
+  int slice_;              // of this thread
   ThreadPlace place_;      // first row and column of this thread in the tile
   int whole_tiles_;        // tiles inside the matrices that are still to be copied
   u32 shared_;

@@ -65,6 +65,40 @@ class FmaFragment {
   u32 words_[kPacked ? kCount * kBytes / 4 : kCount];
 };
 
+/// A thread's kCount quads of an operand: f32 at four neighbouring values of k. Quads are kStrideBytes apart.
+template <int kCount, int kStrideBytes>
+class FmaQuads {
+ public:
+  /// The elements at one of the four values of k.
+  struct AtK {
+    const ptx::Vec4 (&quads)[kCount];
+    int k;
+    HOTGEMM_DEVICE float as_f32(int i) const {
+      const ptx::Vec4& q = quads[i];
+      return ptx::float_of(k == 0 ? q.x : k == 1 ? q.y : k == 2 ? q.z : q.w);
+    }
+  };
+
+  HOTGEMM_DEVICE void load(u32 shared) {
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) quads_[i] = ptx::ld_shared_v4_b32(shared + i * kStrideBytes);
+  }
+  HOTGEMM_DEVICE AtK at(int k) const { return {quads_, k}; }
+
+ private:
+  ptx::Vec4 quads_[kCount];
+};
+
+/// `Then` if kCondition is true, otherwise `Else`.
+template <bool kCondition, class Then, class Else>
+struct Conditional {
+  using Type = Then;
+};
+template <class Then, class Else>
+struct Conditional<false, Then, Else> {
+  using Type = Else;
+};
+
 /// A thread's sums in f32. Columns are visited back and forth, so that neighbouring products share an operand.
 template <DType kAccumulator, bool kPacked, int kRows, int kCols>
 class FmaAccumulators {
@@ -87,6 +121,7 @@ class FmaAccumulators {
       }
     }
   }
+  HOTGEMM_DEVICE void add(int i, int j, float sum) { sums_[i][j] += sum; }
   HOTGEMM_DEVICE float get(int i, int j) const { return sums_[i][j]; }
 
  private:
@@ -108,6 +143,7 @@ class FmaAccumulators<DType::s32, kPacked, kRows, kCols> {
       }
     }
   }
+  HOTGEMM_DEVICE void add(int i, int j, int sum) { sums_[i][j] += static_cast<u32>(sum); }
   HOTGEMM_DEVICE int get(int i, int j) const { return static_cast<int>(sums_[i][j]); }
 
  private:

@@ -199,8 +199,8 @@ Hints hints_of(const Line& line) {
   }
   require_whole_elements("A", hints.align_a, p.types.a);
   require_whole_elements("B", hints.align_b, p.types.b);
-  require_whole_elements("C", hints.align_d, p.types.c);
   require_whole_elements("D", hints.align_d, p.types.d);
+  require_whole_elements("D, and so of C,", hints.align_d, p.types.c);
   hints.beta_is_zero = line.beta_is_zero;
   hints.workspace = line.workspace;
   return hints;

@@ -18,7 +18,8 @@ SumSequence sequence_of(const SimtConfig& c, const LaunchConfig&) {
   return {.unit = SumUnit::cuda_cores, .step_k = c.block_k};
 }
 SumSequence sequence_of(const FmaConfig& c, const LaunchConfig&) {
-  return {.unit = SumUnit::cuda_cores, .step_k = c.stages == 0 ? 1 : c.block_k};  // without stages nothing is appended
+  // Without stages nothing is appended.
+  return {.unit = SumUnit::cuda_cores, .parts = c.slices > 1 ? c.slices : 0, .step_k = c.stages == 0 ? 1 : c.block_k};
 }
 SumSequence sequence_of(const WmmaConfig&, const LaunchConfig&) { return {.unit = SumUnit::wmma}; }
 SumSequence sequence_of(const MmaConfig&, const LaunchConfig&) { return {.unit = SumUnit::mma}; }

@@ -23,6 +23,9 @@ namespace {
 constexpr double kSharedBytes = 128;  // per SM and clock
 constexpr double kSimtShare = 0.5;    // share of the issue slots for products; the others are for shared loads
 constexpr double kFmaShare = 0.95;
+// Cycles in which an SM executes cp.async for a warp in family fma. On an H200, f32 in layout nt with words copied one
+// by one takes 9 with 1 to 64 rows (docs/notebook/deepk.md, 12).
+constexpr double kAsyncCopyCycles = 9;
 constexpr double kLaunchUs = 2.0;
 constexpr double kBlockCycles = 1700;    // start of a block: first tiles from DRAM
 constexpr double kIterationCycles = 70;  // barrier of a k-tile, once per resident block
@@ -111,21 +114,27 @@ double tile_cycles(const SimtConfig& c, const GemmTraits& t, const ArchRates& ra
 /// Loads from shared memory and products of a thread share the issue slots. Loads of single elements, and f16 that is
 /// widened, take more slots.
 double tile_cycles(const FmaConfig& c, const GemmTraits& t, const ArchRates& rates) {
-  const int steps = c.steps(t.element), bytes = size_bytes(FmaConfig::factor_type(t.element));
-  const double products = static_cast<double>(c.block_m) * c.block_n * steps;  // of words, if these hold four s8
+  const int bytes = size_bytes(FmaConfig::factor_type(t.element));
+  const int factors = c.steps(t.element) * c.step_factors();  // along k; words, if these hold four s8
+  const double products = static_cast<double>(c.block_m) * c.block_n * factors;
   const bool pairs = c.packed && t.accumulator == DType::f16;
   const double elements = 1.0 / c.thread_m + 1.0 / c.thread_n;  // loaded elements of a fragment per product
-  const double loads = c.packed ? elements * bytes / 16 : elements;
+  const double loads = c.packed || c.quads ? elements * bytes / 16 : elements;
   const double widened = bytes == 2 && !pairs ? elements : 0;
-  const double copied = (c.block_m + c.block_n) * steps * static_cast<double>(bytes);
-  const double copies = copied / bytes * (c.async_copy && c.access > 1 ? 0.6 : 1.0) / c.access * c.step_k(t.element);
+  const double copied = (c.block_m + c.block_n) * factors * static_cast<double>(bytes);
+  const auto accesses = [](const FmaTile& tile) {
+    return static_cast<double>(tile.outer) * tile.block_k / tile.access;
+  };
+  const double all_accesses = accesses(c.a_tile(t)) + accesses(c.b_tile(t));
+  const double copies = all_accesses * (c.async_copy && c.access > 1 ? 0.6 : 1.0);
+  const double copying = c.async_copy ? all_accesses / 32 * kAsyncCopyCycles : 0;
   const double single = c.stages < 2 ? 1.35 : 1.0;  // nothing hides the copies
   const double issue = products * ((pairs ? 0.5 : 1.0) + loads + widened) + copies;
   // A 16-byte load of shared memory takes half the time, because lanes read the same addresses.
   const double shared = products * elements * bytes / kSharedBytes / (c.packed ? 2 : 1);
   const double memory = c.stages == 0 ? products * elements * bytes / rates.l2_bytes : copied / rates.l2_bytes;
   const double integers = t.element == DType::s8 ? products * 8 / rates.cuda_s8_flops : 0;
-  return std::max({std::max(issue / (cores(rates) * kFmaShare), integers) * single, shared, memory});
+  return std::max({std::max(issue / (cores(rates) * kFmaShare), integers) * single, shared, memory, copying});
 }
 
 /// Factor for the parallelism that hides latency: an SM with fewer than eight warps is slower.

@@ -15,13 +15,13 @@ struct ThreadPlace {
 ///
 /// The rows of a thread, and its columns, form groups of neighbours of at most 16 bytes. A warp has lanes_m × lanes_n
 /// threads. Group g of a lane lies beside group g of the neighbouring lanes, so that a warp reads contiguous shared
-/// memory.
+/// memory. If the tile has fewer threads than a warp, so has a row of lanes.
 ///
 ///   lanes_m = 4, two groups of four rows:   lane 0 0 0 0 1 1 1 1 2 2 2 2 3 3 3 3 0 0 0 0 1 1 1 1 …
 struct ThreadTile {
   int thread_m, thread_n;  // elements of a thread
   int group_m, group_n;    // neighbouring elements
-  int lanes_m, lanes_n;    // threads of a warp
+  int lanes_m, lanes_n;    // threads of a warp, or of the whole tile
   int warps_n;             // warps side by side
 
   constexpr int warp_m() const { return lanes_m * thread_m; }
@@ -30,7 +30,7 @@ struct ThreadTile {
   /// If lanes_m is even, lanes are numbered in pairs of rows. Then each lane has the same rows as the lane two further
   /// and the same columns as its neighbour, and a warp's 16-byte loads of both operands take half the time.
   constexpr ThreadPlace place(int thread) const {
-    const int lane = thread % 32, warp = thread / 32;
+    const int lanes = lanes_m * lanes_n, lane = thread % lanes, warp = thread / lanes;
     const int pair = lanes_m % 2 == 0 ? 2 : 1;
     const int m = lane / (pair * lanes_n) * pair + lane % pair;
     const int n = lane / pair % lanes_n;
@@ -46,17 +46,18 @@ struct ThreadTile {
 /// neighbours in a group.
 constexpr ThreadTile make_thread_tile(int block_m, int block_n, int thread_m, int thread_n, int group, bool wide) {
   const int rows = block_m / thread_m, cols = block_n / thread_n;
+  const int all = min_of(rows * cols, 32);
   int lanes_n = 0, least = 0;
-  for (int lanes = 32; lanes >= 1; lanes /= 2) {
-    if (cols % lanes != 0 || rows % (32 / lanes) != 0) continue;
-    const int read = 32 / lanes * thread_m + lanes * thread_n;
+  for (int lanes = all; lanes >= 1; lanes /= 2) {
+    if (cols % lanes != 0 || all % lanes != 0 || rows % (all / lanes) != 0) continue;
+    const int read = all / lanes * thread_m + lanes * thread_n;
     if (lanes_n != 0 && (wide || read >= least)) continue;
     lanes_n = lanes;
     least = read;
   }
   if (lanes_n == 0) lanes_n = 1;  // the threads are not whole warps, so the config is not legal
-  return {thread_m,     thread_n, gcd(thread_m, group),     gcd(thread_n, group),
-          32 / lanes_n, lanes_n,  max_of(cols / lanes_n, 1)};
+  return {thread_m,      thread_n, gcd(thread_m, group),     gcd(thread_n, group),
+          all / lanes_n, lanes_n,  max_of(cols / lanes_n, 1)};
 }
 
 /// An operand's k-tile in shared memory, as one row for each k: shared[k][outer], with outer along m or n; or, if rows

@@ -2,7 +2,9 @@
 // there has no tensor maps. Two rows are for a kernel with tensor maps; in the second of them all maps change with
 // every call.
 //
-// Each measurement is a batch of launches that fits the launch queue, with the wait for the GPU outside the timed
+// Two rows replay a CUDA graph of 16 calls and wait for it, beside a graph of as many raw launches.
+//
+// Each other measurement is a batch of launches that fits the launch queue, with the wait for the GPU outside the timed
 // region. A batch of bare cuLaunchKernel calls of the same kernel runs beside every batch, so that the difference is
 // paired: `raw_ns` is its time per call, `over_raw_ns` the median difference.
 
@@ -28,6 +30,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -40,6 +43,7 @@ namespace {
 constexpr int kBatch = 256;  // launches; the driver queues about a thousand before the caller must wait
 constexpr int kBatches = 400;
 constexpr int kWarmUps = 8;
+constexpr int kGraphCalls = 16;
 
 /// All data that a warm call needs, made once.
 class WarmCall {
@@ -89,6 +93,8 @@ class WarmCall {
   static ContextOptions options() {
     ContextOptions options;
     options.policy = Policy::estimate;
+    // Other records than the default context's, which one_line_hgemm tunes in the background.
+    options.cache_directory = (std::filesystem::temp_directory_path() / "hotgemm_host_cost").string();
     return options;
   }
 
@@ -179,17 +185,18 @@ double time_batch(const WarmCall& warm, Call&& call) {
   return took.count() / kBatch;
 }
 
+/// Times batches of `call`, each beside a batch of `raw`.
 template <class Call>
-void measure(benchmark::State& state, WarmCall& warm, Call&& call) {
+void measure(benchmark::State& state, const WarmCall& warm, const std::function<void()>& raw_call, Call&& call) {
   for (int i = 0; i < kWarmUps; ++i) time_batch(warm, call);
   std::vector<double> raw_ns, over_ns, ns;
   bool raw_first = false;
   for (auto _ : state) {
     raw_first = !raw_first;  // so that neither always follows a wait
     double raw = 0, subject = 0;
-    if (raw_first) raw = time_batch(warm, [&] { warm.launch_raw(); });
+    if (raw_first) raw = time_batch(warm, raw_call);
     subject = time_batch(warm, call);
-    if (!raw_first) raw = time_batch(warm, [&] { warm.launch_raw(); });
+    if (!raw_first) raw = time_batch(warm, raw_call);
     state.SetIterationTime(subject);
     ns.push_back(subject * 1e9);
     raw_ns.push_back(raw * 1e9);
@@ -198,6 +205,12 @@ void measure(benchmark::State& state, WarmCall& warm, Call&& call) {
   state.counters["median_ns"] = median(ns);
   state.counters["raw_ns"] = median(raw_ns);
   state.counters["over_raw_ns"] = median(over_ns);
+}
+
+template <class Call>
+void measure(benchmark::State& state, WarmCall& warm, Call&& call) {
+  measure(
+      state, warm, [&] { warm.launch_raw(); }, call);
 }
 
 /// Runs `body` with the warm call, or skips the benchmark.
@@ -283,6 +296,34 @@ void one_line_hgemm(benchmark::State& state) {
   });
 }
 
+/// Replays of a graph that holds kGraphCalls of `call`, each with the wait for it.
+void graph_of(benchmark::State& state, WarmCall& warm, const std::function<void()>& call) {
+  const auto captured = [&](const std::function<void()>& each) {
+    return OwnedGraph::capture(warm.driver(), warm.stream(), [&] {
+      for (int i = 0; i < kGraphCalls; ++i) each();
+    });
+  };
+  const OwnedGraph raw = captured([&] { warm.launch_raw(); });
+  const OwnedGraph subject = captured(call);
+  const auto replay = [&](const OwnedGraph& graph) {
+    graph.launch(warm.stream());
+    warm.driver().check(warm.driver().cuStreamSynchronize(warm.stream()), "wait for a replay");
+  };
+  measure(
+      state, warm, [&] { replay(raw); }, [&] { replay(subject); });
+}
+
+void graph_of_context_gemm(benchmark::State& state) {
+  with_gpu(state, [&](WarmCall& warm) {
+    graph_of(state, warm, [&] { warm.context().gemm(warm.stream(), warm.problem(), warm.operands()); });
+  });
+}
+
+void graph_of_plan_launch(benchmark::State& state) {
+  with_gpu(state,
+           [&](WarmCall& warm) { graph_of(state, warm, [&] { warm.plan().launch(warm.stream(), warm.operands()); }); });
+}
+
 void cublas_gemm_ex(benchmark::State& state) {
   with_gpu(state, [&](WarmCall& warm) {
     CublasBaseline cublas(warm.driver());
@@ -305,6 +346,8 @@ BENCHMARK(c_gemm)->UseManualTime()->Iterations(kBatches);
 BENCHMARK(c_gemm_if_prepared)->UseManualTime()->Iterations(kBatches);
 BENCHMARK(c_gemm_declined)->UseManualTime()->Iterations(kBatches);
 BENCHMARK(one_line_hgemm)->UseManualTime()->Iterations(kBatches);
+BENCHMARK(graph_of_context_gemm)->UseManualTime()->Iterations(kBatches);
+BENCHMARK(graph_of_plan_launch)->UseManualTime()->Iterations(kBatches);
 BENCHMARK(cublas_gemm_ex)->UseManualTime()->Iterations(kBatches);
 
 }  // namespace

@@ -23,6 +23,13 @@ constexpr FmaConfig kSingle{.block_m = 32, .block_n = 64, .block_k = 16, .thread
 constexpr FmaConfig kUntransposed{.block_m = 32, .block_n = 64, .block_k = 16, .thread_m = 4, .thread_n = 8, .stages = 2, .access = 4, .packed = false, .transposed = false};
 constexpr FmaConfig kSplit{.block_m = 32, .block_n = 64, .block_k = 16, .thread_m = 8, .thread_n = 8, .stages = 1, .access = 8, .transposed = false, .group = 4};
 
+// k divided among slices.
+constexpr FmaConfig kSlices{.block_m = 4, .block_n = 32, .block_k = 16, .thread_m = 2, .thread_n = 2, .stages = 3, .access = 4, .packed = false, .async_copy = true, .slices = 4};
+// Quads: slices of a quarter of a warp, and an odd number of steps in each of two chunks.
+constexpr GemmTraits kNt{.element = DType::f32, .op_a = Op::n, .op_b = Op::t, .vec_a = 4, .vec_b = 4, .vec_d = 1};
+constexpr FmaConfig kQuads{.block_m = 4, .block_n = 8, .block_k = 64, .thread_m = 2, .thread_n = 2, .stages = 2, .access = 4, .packed = false, .transposed = false, .slices = 8, .quads = true};
+constexpr FmaConfig kQuadChunks{.block_m = 32, .block_n = 64, .block_k = 48, .thread_m = 8, .thread_n = 8, .stages = 3, .access = 2, .packed = false, .async_copy = true, .transposed = false, .slices = 2, .quads = true};
+
 const GemmKernel kKernels[] = {
     {kRing, kF32, fma_gemm<kF32, kRing>},
     {kDouble, kF32C, fma_gemm<kF32C, kDouble>},
@@ -32,6 +39,9 @@ const GemmKernel kKernels[] = {
     {kWordRing, kWords, fma_gemm<kWords, kWordRing>},
     {kWordDouble, kWords, fma_gemm<kWords, kWordDouble>},
     {kDouble, kTf32, fma_gemm<kTf32, kDouble>},
+    {kSlices, kF32, fma_gemm<kF32, kSlices>},
+    {kQuads, kNt, fma_gemm<kNt, kQuads>},
+    {kQuadChunks, kNt, fma_gemm<kNt, kQuadChunks>},
 };
 // clang-format on
 

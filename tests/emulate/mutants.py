@@ -426,6 +426,22 @@ MUTANTS = {
         "shared/fma_layout.hpp", "return along_k ? row_bytes() : element_bytes;", "return element_bytes;"),
     "fma_untransposed_steps_of_rows": (
         "shared/fma_layout.hpp", "k * (along_k ? element_bytes : row_bytes())", "k * row_bytes()"),
+    "fma_slices_sum_over_read_stages": (
+        "fma.cuh", "    ptx::bar_sync();\n    if (slice_ > 0) {\n", "    if (slice_ > 0) {\n"),
+    "fma_slices_summed_before_stored": (
+        "fma.cuh", "    ptx::bar_sync();\n    if (slice_ > 0) return;\n", "    if (slice_ > 0) return;\n"),
+    "fma_last_slice_left_out": ("fma.cuh", "slice < kConfig.slices; ++slice", "slice < kConfig.slices - 1; ++slice"),
+    "fma_slices_read_the_same_steps": ("fma.cuh", "slice_ * kConfig.slice_steps(kElement) *", "0 *"),
+    "fma_slices_share_a_place": ("fma.cuh", "(((slice - 1) * kRows + i)", "((kRows + i)"),
+    "fma_small_slices_take_whole_warps": (
+        "shared/fma_layout.hpp", "lane = thread % lanes, warp = thread / lanes;", "lane = thread % 32, warp = thread / 32;"),
+    "fma_quads_end_early": ("fma_fragment.cuh", "k == 2 ? q.z : q.w", "q.z"),
+    "fma_quads_side_by_side": ("fma_fragment.cuh", "shared + i * kStrideBytes", "shared + i * 16"),
+    "fma_quads_overlap": (
+        "fma.cuh", "f.b.load(rows.b + kTileB.offset_bytes(0, step * kStepFactors))", "f.b.load(rows.b + kTileB.offset_bytes(0, step))"),
+    "fma_slices_of_quads_overlap": ("fma.cuh", "kConfig.slice_steps(kElement) * kStepFactors;", "kConfig.slice_steps(kElement);"),
+    "fma_chunks_of_quads_overlap": (
+        "fma.cuh", "rows.b + kTileB.offset_bytes(0, kSteps * kStepFactors)", "rows.b + kTileB.offset_bytes(0, kSteps)"),
     "fma_half_of_a_group_twice": ("fma_fragment.cuh", "words_[group * 2 + 1] = v.y;", "words_[group * 2 + 1] = v.x;"),
     # ---- family fma: words of four s8, and TF32 ----
     "fma_words_loaded_beyond_the_edge": (

@@ -1,8 +1,10 @@
-// The `fma` family with words of four s8.
+// The `fma` family with words of four s8, and the configs of its menu with slices and quads.
 
 #include "gpu/gpu_fixture.hpp"
+#include "plan/fma_menu.hpp"
 
 #include <array>
+#include <cstdint>
 #include <vector>
 
 namespace hotgemm {
@@ -42,6 +44,33 @@ class FmaTypesOnGpu : public GpuTest {
       }
     }
     ASSERT_GE(cases.size(), row_bytes >= 4 ? 12U : 4U);
+    expect_exact(requests, cases);
+  }
+
+  /// All configs of the menu for f32 that have slices or quads, with few rows, few columns and ragged ends of k.
+  void expect_exact_f32(Op op_a, Op op_b, bool reads_c, int row_bytes) {
+    constexpr std::array<std::int64_t, 3> kShapes[] = {{1, 100, 513}, {130, 1, 77}, {7, 66, 1000}, {70, 33, 256}};
+    std::vector<Gpu::KernelRequest> requests;
+    std::vector<GemmCase> cases;
+    for (const auto& [m, n, k] : kShapes) {
+      GemmCase c{.problem = {.m = m, .n = n, .k = k, .op_a = op_a, .op_b = op_b, .types = uniform_types(DType::f32)},
+                 .alpha = -2,
+                 .beta = reads_c ? 3.f : 0.f,
+                 .in_place = reads_c};
+      c.set_tight_ld(row_bytes);
+      const GemmTraits traits = traits_of(c.described());
+      for (const FmaConfig& config : fma_menu(traits)) {
+        if ((config.slices == 1 && !config.quads) || !is_legal(config, traits, arch_limits(gpu().arch()))) continue;
+        requests.push_back({config, traits});
+        cases.push_back(c);
+      }
+    }
+    if (requests.empty()) return;  // without cp.async
+    expect_exact(requests, cases);
+  }
+
+ private:
+  void expect_exact(const std::vector<Gpu::KernelRequest>& requests, const std::vector<GemmCase>& cases) {
     const std::vector<Gpu::Kernel> kernels = gpu().kernels(requests);
     for (std::size_t i = 0; i < cases.size(); ++i) {
       SCOPED_TRACE(to_string(requests[i].config) + " " + cases[i].text());
@@ -65,6 +94,16 @@ TEST_F(FmaTypesOnGpu, WordsOfS8AreExact) {
   if (small_run()) return;
   expect_exact(DType::f32, true, 16);
   expect_exact(DType::bf16, false, 8);
+}
+
+TEST_F(FmaTypesOnGpu, SlicesAndQuadsAreExact) {
+  expect_exact_f32(Op::n, Op::t, true, 16);
+  expect_exact_f32(Op::n, Op::t, false, 4);
+  if (small_run()) return;
+  expect_exact_f32(Op::n, Op::t, true, 8);
+  expect_exact_f32(Op::n, Op::n, true, 16);
+  expect_exact_f32(Op::t, Op::n, false, 8);
+  expect_exact_f32(Op::t, Op::t, true, 4);
 }
 
 }  // namespace

@@ -72,12 +72,13 @@ inline TestFamily fma_family() {
   }, {{DType::f16, DType::f32}, {DType::bf16, DType::f32}, {DType::f32, DType::f32}, {DType::f16, DType::f16},
       {DType::tf32, DType::f32, DType::tf32, DType::f32}}};
 }
-/// Configs with cp.async of words.
+/// Configs with cp.async of words, also with slices.
 inline TestFamily fma_words_family() {
   return {{
       FmaConfig{.block_m = 32,  .block_n = 32,  .block_k = 32, .thread_m = 4,  .thread_n = 4,  .stages = 4, .access = 1, .async_copy = true},
       FmaConfig{.block_m = 128, .block_n = 128, .block_k = 16, .thread_m = 8,  .thread_n = 8,  .stages = 2, .access = 1, .async_copy = true, .blocks_per_sm = 2},
       FmaConfig{.block_m = 128, .block_n = 256, .block_k = 16, .thread_m = 8,  .thread_n = 16, .stages = 3, .access = 1, .async_copy = true},
+      FmaConfig{.block_m = 4,   .block_n = 32,  .block_k = 48, .thread_m = 2,  .thread_n = 2,  .stages = 3, .access = 1, .packed = false, .async_copy = true, .slices = 6},
   }, {{DType::f32, DType::f32}}};
 }
 // clang-format on

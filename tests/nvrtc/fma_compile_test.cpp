@@ -24,19 +24,34 @@ GemmTraits f32_in_turn(std::size_t turn) {
                      kVecs[turn % std::size(kVecs)]);
 }
 
+/// Calls use(config, traits) for every config that `configs_of` gives in any layout. Those of layout nt alone come
+/// last.
+template <class ConfigsOf, class Use>
+void for_each_f32(const ConfigsOf& configs_of, std::size_t turn, Use&& use) {
+  const auto in_nt = [](GemmTraits traits) {
+    traits.op_a = Op::n, traits.op_b = Op::t;
+    return traits;
+  };
+  for (std::size_t i = 0; i < configs_of(in_nt(f32_in_turn(0))).size(); ++i) {
+    GemmTraits traits = f32_in_turn(turn + i);
+    if (i >= configs_of(traits).size()) traits = in_nt(traits);
+    use(configs_of(traits).at(i), traits);
+  }
+}
+
 TEST_F(FmaCompile, AnchorsOnEveryArch) {
   std::vector<MatrixCase> cases;
   std::size_t turn = 0;
   for (const std::string& arch : known_archs()) {
     std::size_t legal = 0;
-    for (const FmaConfig& anchor : fma_anchors(f32_in_turn(turn))) {
-      const GemmTraits traits = f32_in_turn(turn++);
-      FmaConfig config = anchor;
-      config.access = std::min(traits.vec_a, 4);
-      if (!is_legal(config, traits, arch_limits(arch)) || (turn + ++legal) % 2 != 0) continue;
+    for_each_f32(fma_anchors, turn, [&](const FmaConfig& config, const GemmTraits& traits) {
+      ++turn;
+      if (!is_legal(config, traits, arch_limits(arch)) || (turn + ++legal) % 2 != 0) return;
+      FmaConfig kind = config;
+      kind.access = 4;
       cases.push_back(gemm_case(config, traits, arch, bundle_));
-      cases.back().kind = to_string(KernelConfig(anchor));
-    }
+      cases.back().kind = to_string(KernelConfig(kind));
+    });
   }
   ASSERT_GE(cases.size(), 2 * known_archs().size());
   compile(cases);
@@ -78,7 +93,7 @@ TEST_F(FmaCompile, MenuOfTf32OnTuring) {
   for (std::size_t i = 0; i < fma_menu(f32_in_turn(0)).size(); ++i) {
     GemmTraits traits = f32_in_turn(i);
     traits.element = traits.element_b = DType::tf32;
-    const FmaConfig config = fma_menu(traits)[i];
+    const FmaConfig config = fma_menu(traits).at(i);
     if (is_legal(config, traits, arch_limits("sm_75"))) cases.push_back(gemm_case(config, traits, "sm_75", bundle_));
   }
   ASSERT_GE(cases.size(), 8U);
@@ -87,10 +102,9 @@ TEST_F(FmaCompile, MenuOfTf32OnTuring) {
 
 TEST_F(FmaCompile, TheMenuOnHopper) {
   std::vector<MatrixCase> cases;
-  for (std::size_t i = 0; i < fma_menu(f32_in_turn(0)).size(); ++i) {
-    const GemmTraits traits = f32_in_turn(i);
-    cases.push_back(gemm_case(fma_menu(traits)[i], traits, "sm_90a", bundle_));
-  }
+  for_each_f32(fma_menu, 0, [&](const FmaConfig& config, const GemmTraits& traits) {
+    cases.push_back(gemm_case(config, traits, "sm_90a", bundle_));
+  });
   compile(cases);
   EXPECT_LE(median_ms(2 * kMedianMs), 2 * kMedianMs);
 }

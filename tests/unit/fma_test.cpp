@@ -1,4 +1,4 @@
-// Tests of family fma's index arithmetic, as laws, and of its menu.
+// Tests of family fma's index arithmetic, as laws, and of its configs.
 
 #include "config/traits.hpp"
 #include "plan/fma_menu.hpp"
@@ -22,7 +22,7 @@ constexpr TypePair kS8Words{DType::s8, DType::s32, DType::s8, DType::s32};
 
 // The shapes of the ladder's rungs, and unusual ones.
 std::vector<FmaConfig> more_configs() {
-  std::vector<FmaConfig> configs = fma_menu(make_traits(kF32Pair, kLayouts[0], false, 4));
+  std::vector<FmaConfig> configs = fma_menu(make_traits(kF32Pair, kLayouts[1], false, 4));
   const std::vector<FmaConfig> more = {
       {.block_m = 32,
        .block_n = 32,
@@ -75,9 +75,9 @@ void for_each_config(Visit&& visit) {
 TEST(ThreadTile, ThreadsHaveEachElementOnce) {
   for_each_config([](const FmaConfig& config, DType element) {
     const ThreadTile tile = config.thread_tile(element);
-    ASSERT_EQ(tile.lanes_m * tile.lanes_n, 32);
+    ASSERT_EQ(tile.lanes_m * tile.lanes_n, std::min(32, config.slice_threads()));
     std::set<std::pair<int, int>> seen;
-    for (int thread = 0; thread < config.threads(); ++thread) {
+    for (int thread = 0; thread < config.slice_threads(); ++thread) {
       const ThreadPlace place = tile.place(thread);
       for (int i = 0; i < config.thread_m; ++i) {
         for (int j = 0; j < config.thread_n; ++j) {
@@ -223,6 +223,30 @@ TEST(FmaTile, TransposingStoresToPaddedRowsMeetInNoBank) {
   EXPECT_GT(conflicts_without, 20);
 }
 
+/// Eight lanes read 16 bytes each at once.
+TEST(FmaTile, QuadsOfEightLanesMeetInNoBank) {
+  const GemmTraits traits = make_traits(kF32Pair, {Op::n, Op::t}, false, 4);
+  int count = 0;
+  for (const FmaConfig& config : fma_menu(traits)) {
+    if (!config.quads) continue;
+    ++count;
+    const ThreadTile threads = config.thread_tile(DType::f32);
+    for (int first = 0; first < 32; first += 8) {
+      std::set<int> rows, cols, banks_of_rows, banks_of_cols;
+      for (int lane = first; lane < first + 8; ++lane) {
+        const ThreadPlace place = threads.place(lane % config.slice_threads());
+        const int a = config.a_tile(traits).offset_bytes(place.m, 0),
+                  b = config.b_tile(traits).offset_bytes(place.n, 0);
+        rows.insert(a), banks_of_rows.insert(a % 128);
+        cols.insert(b), banks_of_cols.insert(b % 128);
+      }
+      EXPECT_EQ(rows.size(), banks_of_rows.size()) << to_string(KernelConfig(config));
+      EXPECT_EQ(cols.size(), banks_of_cols.size()) << to_string(KernelConfig(config));
+    }
+  }
+  EXPECT_GE(count, 20);
+}
+
 TEST(FmaConfig, GroupsAreWholeAccesses) {
   const auto legal = [](int group, bool packed, int thread_m = 8) {
     const FmaConfig config{.thread_m = thread_m, .access = 4, .packed = packed, .group = group};
@@ -247,96 +271,40 @@ TEST(FmaConfig, UntransposedTilesOfBAreReadByElements) {
   EXPECT_FALSE(legal(false, Op::n, 0)) << "there is no tile";
 }
 
-TEST(FmaMenu, IsOfSomeDozensForF32) {
-  for (const int vec : {4, 2, 1}) {
-    const auto menu = fma_menu(make_traits(kF32Pair, kLayouts[0], false, vec));
-    EXPECT_GE(menu.size(), 20U);
-    EXPECT_LE(menu.size(), 40U);
-    for (const FmaConfig& config : menu) EXPECT_EQ(config.access, vec);
-  }
-  for (const TypePair& types : kTensorTypes) {
-    EXPECT_TRUE(fma_menu(make_traits(types, kLayouts[0])).empty());
-    EXPECT_TRUE(fma_anchors(make_traits(types, kLayouts[0])).empty());
-  }
-}
-
-TEST(FmaMenu, IsLegalOnHopperAndHasAnchorsOnTuring) {
-  for (const Layout& layout : kLayouts) {
-    for (const int vec : {4, 2, 1}) {
-      const GemmTraits traits = make_traits(kF32Pair, layout, true, vec);
-      for (const FmaConfig& config : fma_menu(traits)) {
-        EXPECT_TRUE(is_legal(config, traits, arch_limits("sm_90a"))) << to_string(KernelConfig(config));
-      }
-      const auto anchors = fma_anchors(traits);
-      EXPECT_GE(
-          std::ranges::count_if(anchors, [&](const FmaConfig& c) { return is_legal(c, traits, arch_limits("sm_75")); }),
-          3);
-    }
-  }
-}
-
-TEST(FmaMenu, HasTheTilesOfF32ForS8AndTf32) {
-  const auto f32 = fma_menu(make_traits(kF32Pair, kLayouts[0], false, 4));
-  for (const int vec : {16, 8, 4, 1}) {
-    const GemmTraits s8 = make_traits(kS8Words, {Op::n, Op::t}, true, vec);
-    const auto menu = fma_menu(s8);
-    EXPECT_GE(menu.size() + 4, f32.size());
-    for (const FmaConfig& config : menu) {
-      EXPECT_EQ(is_legal(config, s8, arch_limits("sm_90a")), vec >= 4) << to_string(KernelConfig(config));
-      EXPECT_EQ(config.smem_bytes(s8), config.stages * config.stage_bytes(s8));
-    }
-    EXPECT_GE(std::ranges::count_if(fma_anchors(s8),
-                                    [&](const FmaConfig& c) { return is_legal(c, s8, arch_limits("sm_75")); }),
-              vec >= 4 ? 3 : 0);
-  }
-  const GemmTraits tf32 = make_traits({DType::tf32, DType::f32, DType::tf32, DType::f32}, kLayouts[2], false, 4);
-  EXPECT_EQ(fma_menu(tf32).size(), f32.size());
-  for (const FmaConfig& config : fma_menu(tf32)) {
-    EXPECT_EQ(is_legal(config, tf32, arch_limits("sm_90a")), !config.async_copy) << to_string(KernelConfig(config));
-  }
+/// Quads are for f32 whose rows run along k.
+/// Slices are whole warps, or 8 or 16 threads, and have two steps of each k-tile at least.
+TEST(FmaConfig, SlicesDivideTheStepsOfATile) {
+  const auto legal = [](FmaConfig config, Op op_b, DType accumulator = DType::f32) {
+    const TypePair types{accumulator == DType::f16 ? DType::f16 : DType::f32, accumulator};
+    return is_legal(config, make_traits(types, {Op::n, op_b}, false, 4), arch_limits("sm_90a"));
+  };
+  const FmaConfig tile{.block_m = 2,
+                       .block_n = 32,
+                       .block_k = 64,
+                       .thread_m = 2,
+                       .thread_n = 1,
+                       .stages = 2,
+                       .access = 2,
+                       .packed = false};
+  const auto with = [&](int slices, bool quads, int block_n = 32) {
+    FmaConfig config = tile;
+    config.block_n = block_n;
+    config.slices = slices;
+    config.quads = quads;
+    config.transposed = !quads;
+    return config;
+  };
+  for (const int slices : {1, 2, 4, 8, 16, 32}) EXPECT_TRUE(legal(with(slices, false), Op::n)) << slices;
+  for (const int slices : {-1, 0, 3, 64}) EXPECT_FALSE(legal(with(slices, false), Op::n)) << slices;
+  for (const int slices : {1, 2, 4, 8}) EXPECT_TRUE(legal(with(slices, true), Op::t)) << slices;
+  EXPECT_FALSE(legal(with(16, true), Op::t)) << "one step";
+  EXPECT_FALSE(legal(with(2, true), Op::n)) << "columns of B do not run along k";
+  EXPECT_TRUE(legal(with(4, true, 8), Op::t)) << "8 threads";
+  EXPECT_FALSE(legal(with(8, true, 4), Op::t)) << "4 threads";
+  EXPECT_FALSE(legal(with(2, false), Op::n, DType::f16)) << "sums of 16 bits";
 }
 
 /// No family uses Turing's tensor cores for these types. A launch copies s8 of other layouts and alignments first.
-TEST(FmaModel, PrefersTheFamilyOnTuringForS8AndTf32) {
-  for (const char* text : {"4096 4096 4096 nt s8", "4096 4096 4096 nn s8", "2048 2048 2048 tn s8 align=1,1,4",
-                           "512 512 512 nt s8*s8>f16", "4096 4096 4096 nn tf32", "512 512 512 tn tf32"}) {
-    const Workload problem = parse_workload(text);
-    const auto ranked = rank(candidates(problem, arch_limits("sm_75")), problem, nominal_device("sm_75"));
-    ASSERT_FALSE(ranked.empty());
-    EXPECT_EQ(family_of(ranked.front()).name, "fma") << text << ": " << to_string(ranked.front());
-  }
-}
-
-TEST(FmaModel, LeavesS8AndTf32ToTensorCores) {
-  for (const char* arch : kTensorArchs) {
-    for (const char* text : {"4096 4096 4096 nt s8", "64 4096 4096 nt s8", "512 512 512 nt tf32"}) {
-      const Workload problem = parse_workload(text);
-      const auto ranked = rank(candidates(problem, arch_limits(arch)), problem, nominal_device(arch));
-      EXPECT_NE(family_of(ranked.front()).name, "fma") << arch << " " << text << ": " << to_string(ranked.front());
-    }
-  }
-}
-
-TEST(FmaModel, PrefersTheFamilyToSimtForF32) {
-  for (const std::string& arch : known_archs()) {
-    for (const char* text : {"4096 4096 4096 nn f32", "512 512 512 tn f32", "16 4096 1024 nt f32",
-                             "1000 1000 1000 nn f32 align=4", "500 300 200 tt f32 align=4"}) {
-      const Workload problem = parse_workload(text);
-      const auto ranked = rank(candidates(traits_of(problem), arch_limits(arch)), problem, nominal_device(arch));
-      EXPECT_EQ(family_of(ranked.front()).name, "fma") << arch << " " << text << ": " << to_string(ranked.front());
-    }
-  }
-}
-
-TEST(FmaModel, PrefersLargeTilesForLargeProblems) {
-  const Workload problem = parse_workload("4096 4096 4096 nn f32");
-  const auto ranked = rank(candidates(traits_of(problem), arch_limits("sm_90a")), problem, nominal_device("sm_90a"));
-  EXPECT_GE(block_m(ranked.front()) * block_n(ranked.front()), 128 * 128);
-  const double tflops = 2 * 4096.0 * 4096 * 4096 / predict_us(ranked.front(), problem, nominal_device("sm_90a")) / 1e6;
-  EXPECT_GT(tflops, 45);
-  EXPECT_LT(tflops, 62);
-}
-
 TEST(FmaConfig, MultipliesWordsOfS8) {
   const GemmTraits nt = make_traits(kS8Words, {Op::n, Op::t}, false, 4);
   const ArchLimits& hopper = arch_limits("sm_90a");

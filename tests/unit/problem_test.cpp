@@ -252,6 +252,8 @@ TEST(Problem, ErrorsNameTheOffendingText) {
       {"1 2 3 nt f16 align=016", "'016'"},
       {"1 2 3 nt f16 align=2,2", "'2,2'"},
       {"1 2 3 nt f32 align=2", "less than one f32 element"},
+      {"1 2 3 nt f32 align=4,4,2", "align of D is 2, less than one f32 element"},
+      {"1 2 3 nt bf16 c=f32 align=2", "align of D, and so of C, is 2, less than one f32 element"},
       {"1 2 3 nt f16 align=8 align=8", "is a second align"},
       {"1 2 3 nt f16 beta=2", "beta is '2'"},
       {"1 2 3 nt f16 beta", "'beta'"},

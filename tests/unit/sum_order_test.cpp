@@ -32,8 +32,8 @@ std::vector<std::string> considered_fields<SimtConfig>() {
 }
 template <>
 std::vector<std::string> considered_fields<FmaConfig>() {
-  return {"block_m", "block_n", "block_k",    "thread_m",      "thread_n",   "stages", "access",
-          "packed",  "padded",  "async_copy", "blocks_per_sm", "transposed", "group"};
+  return {"block_m", "block_n",    "block_k",       "thread_m",   "thread_n", "stages", "access", "packed",
+          "padded",  "async_copy", "blocks_per_sm", "transposed", "group",    "slices", "quads"};
 }
 template <>
 std::vector<std::string> considered_fields<MmaConfig>() {
@@ -99,6 +99,7 @@ TEST(SumOrder, OfCudaCoresDependsOnTheKTile) {
   EXPECT_EQ(sum_sequence(SimtConfig{.block_k = 16}, {}), sum_sequence(FmaConfig{.block_k = 16}, {}));
   EXPECT_NE(sum_sequence(SimtConfig{.block_k = 16}, {}), sum_sequence(SimtConfig{.block_k = 32}, {}));
   EXPECT_NE(sum_sequence(FmaConfig{.block_k = 16, .stages = 0}, {}), sum_sequence(FmaConfig{.block_k = 16}, {}));
+  EXPECT_NE(sum_sequence(FmaConfig{.block_k = 16, .slices = 2}, {}), sum_sequence(FmaConfig{.block_k = 16}, {}));
 }
 
 // ---- every problem has kernels of the order that it demands ----

@@ -15,8 +15,9 @@ constexpr FmaConfig kWordConfigs[] = {
     {.block_m = 64,  .block_n = 64, .block_k = 32, .thread_m = 8,  .thread_n = 8, .stages = 2, .access = 16},
     {.block_m = 32,  .block_n = 64, .block_k = 48, .thread_m = 8,  .thread_n = 8, .stages = 2, .access = 8,  .padded = false, .async_copy = true},
     {.block_m = 96,  .block_n = 32, .block_k = 56, .thread_m = 6,  .thread_n = 4, .stages = 2, .access = 4,  .packed = false},
+    {.block_m = 4,   .block_n = 32, .block_k = 64, .thread_m = 2,  .thread_n = 2, .stages = 3, .access = 16, .packed = false, .async_copy = true, .slices = 4},
 };
-constexpr FmaAccess kWordAccesses[] = {{16, 16, 4, false}, {4, 4, 1, true}, {16, 16, 2, true}, {8, 16, 4, true}, {4, 8, 4, false}};
+constexpr FmaAccess kWordAccesses[] = {{16, 16, 4, false}, {4, 4, 1, true}, {16, 16, 2, true}, {8, 16, 4, true}, {4, 8, 4, false}, {16, 16, 4, true}};
 /// A config without shared memory, which computes any problem.
 constexpr FmaConfig kByteConfig{.block_m = 16, .block_n = 32, .block_k = 8, .thread_m = 1, .thread_n = 2, .stages = 0, .access = 1, .packed = false, .padded = false};
 constexpr FmaAccess kByteAccess{1, 1, 1, true};

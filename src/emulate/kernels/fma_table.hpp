@@ -18,6 +18,12 @@ inline constexpr FmaConfig kFmaConfigs[] = {
     {.block_m = 32,  .block_n = 32, .block_k = 16, .thread_m = 1,  .thread_n = 1, .stages = 1, .access = 1, .packed = false, .padded = false},
     {.block_m = 96,  .block_n = 32, .block_k = 14, .thread_m = 6,  .thread_n = 4, .stages = 2, .access = 1, .packed = false},
     {.block_m = 16,  .block_n = 32, .block_k = 8,  .thread_m = 1,  .thread_n = 2, .stages = 0, .access = 1, .packed = false, .padded = false},
+    // Slices: of the double buffer, and of the ring of cp.async, with fewer bytes in the stages than in the sums.
+    {.block_m = 8,   .block_n = 32, .block_k = 12, .thread_m = 2,  .thread_n = 4, .stages = 2, .access = 2, .packed = false, .slices = 3},
+    {.block_m = 32,  .block_n = 32, .block_k = 8,  .thread_m = 4,  .thread_n = 8, .stages = 2, .access = 4, .packed = false, .async_copy = true, .slices = 4},
+    // Quads: slices of a quarter of a warp, and an odd number of steps in each of two chunks.
+    {.block_m = 4,   .block_n = 8,  .block_k = 64, .thread_m = 2,  .thread_n = 2, .stages = 2, .access = 4, .packed = false, .transposed = false, .slices = 8, .quads = true},
+    {.block_m = 32,  .block_n = 64, .block_k = 48, .thread_m = 8,  .thread_n = 8, .stages = 3, .access = 2, .packed = false, .async_copy = true, .transposed = false, .slices = 2, .quads = true},
 };
 // clang-format on
 
@@ -49,6 +55,7 @@ template <DType kElement, DType kAccumulator, DType kElementD = kElement>
 std::vector<GemmKernel> make_fma_kernels() {
   constexpr KernelTypes kTypes{kElement, kAccumulator, kElement, kElementD};
   std::vector<GemmKernel> kernels;
+  constexpr int kNt = 1;
   const auto add_layout = [&]<int kLayout>() {
     const auto add = [&]<FmaAccess kAccess, FmaConfig kConfig>() {
       kernels.push_back(fma_kernel<kTypes, kLayout, kAccess, kConfig>());
@@ -63,6 +70,14 @@ std::vector<GemmKernel> make_fma_kernels() {
     add.template operator()<FmaAccess{1, 1, 1, true}, kFmaConfigs[4]>();
     add.template operator()<FmaAccess{1, 1, 4, kOdd}, kFmaConfigs[5]>();
     add.template operator()<FmaAccess{1, 1, 1, !kOdd}, kFmaConfigs[6]>();
+    if constexpr (size_bytes(kAccumulator) == 4) add.template operator()<FmaAccess{2, 2, 2, kOdd}, kFmaConfigs[7]>();
+    if constexpr (size_bytes(kAccumulator) == 4 && kElement != DType::tf32) {
+      add.template operator()<FmaAccess{4, 4, 1, !kOdd}, kFmaConfigs[8]>();
+    }
+    if constexpr (kElement == DType::f32 && kLayout == kNt) {
+      add.template operator()<FmaAccess{4, 4, 1, true}, kFmaConfigs[9]>();
+      add.template operator()<FmaAccess{2, 2, 2, false}, kFmaConfigs[10]>();
+    }
   };
   add_layout.template operator()<0>();
   add_layout.template operator()<1>();
