@@ -15,7 +15,7 @@ struct ThreadPlace {
 ///
 /// The rows of a thread, and its columns, form groups of neighbours of at most 16 bytes. A warp has lanes_m × lanes_n
 /// threads. Group g of a lane lies beside group g of the neighbouring lanes, so that a warp reads contiguous shared
-/// memory. If the tile has fewer threads than a warp, so has a row of lanes.
+/// memory. A tile of fewer threads than a warp has as many lanes.
 ///
 ///   lanes_m = 4, two groups of four rows:   lane 0 0 0 0 1 1 1 1 2 2 2 2 3 3 3 3 0 0 0 0 1 1 1 1 …
 struct ThreadTile {
@@ -30,7 +30,7 @@ struct ThreadTile {
   /// If lanes_m is even, lanes are numbered in pairs of rows. Then each lane has the same rows as the lane two further
   /// and the same columns as its neighbour, and a warp's 16-byte loads of both operands take half the time.
   constexpr ThreadPlace place(int thread) const {
-    const int lanes = lanes_m * lanes_n, lane = thread % lanes, warp = thread / lanes;
+    const int lane = thread % 32, warp = thread / 32;
     const int pair = lanes_m % 2 == 0 ? 2 : 1;
     const int m = lane / (pair * lanes_n) * pair + lane % pair;
     const int n = lane / pair % lanes_n;

@@ -433,8 +433,6 @@ MUTANTS = {
     "fma_last_slice_left_out": ("fma.cuh", "slice < kConfig.slices; ++slice", "slice < kConfig.slices - 1; ++slice"),
     "fma_slices_read_the_same_steps": ("fma.cuh", "slice_ * kConfig.slice_steps(kElement) *", "0 *"),
     "fma_slices_share_a_place": ("fma.cuh", "(((slice - 1) * kRows + i)", "((kRows + i)"),
-    "fma_small_slices_take_whole_warps": (
-        "shared/fma_layout.hpp", "lane = thread % lanes, warp = thread / lanes;", "lane = thread % 32, warp = thread / 32;"),
     "fma_quads_end_early": ("fma_fragment.cuh", "k == 2 ? q.z : q.w", "q.z"),
     "fma_quads_side_by_side": ("fma_fragment.cuh", "shared + i * kStrideBytes", "shared + i * 16"),
     "fma_quads_overlap": (
