@@ -55,7 +55,7 @@ class FmaGemm {
       sums.add(a, b);
     }
   };
-  /// Fragments of quads. Neighbouring lanes have neighbouring rows, and columns.
+  /// Fragments of quads. A thread's rows are lanes_m apart, and its columns lanes_n.
   struct QuadFragments {
     FmaQuads<kRows, kThreadTile.lanes_m * kTileA.outer_step_bytes()> a;
     FmaQuads<kCols, kThreadTile.lanes_n * kTileB.outer_step_bytes()> b;

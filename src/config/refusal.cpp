@@ -173,9 +173,11 @@ std::string refusal_of_fields(const KernelConfig& config, const GemmTraits& trai
   const int bytes = std::max(size_bytes(traits.element), size_bytes(traits.element_b));
   const std::int64_t tiles =
       value_or_1("stages") * (value_or_1("block_m") + value_or_1("block_n")) * value_or_1("block_k") * bytes;
-  if (tiles <= kMostTileBytes) return {};  // above this the bytes may exceed 32 bits
-  return "shared memory: " + std::to_string(tiles) + " bytes per block for its tiles, " +
-         std::to_string(arch_limits(arch).smem_per_block_bytes) + " at most";
+  const std::int64_t sums = (value_or_1("slices") - 1) * value_or_1("block_m") * value_or_1("block_n") * 4;
+  const std::int64_t most = std::max(tiles, sums);
+  if (most <= kMostTileBytes) return {};  // above this the bytes may exceed 32 bits
+  return "shared memory: " + std::to_string(most) + " bytes per block for its " +
+         (most == tiles ? "tiles, " : "sums, ") + std::to_string(arch_limits(arch).smem_per_block_bytes) + " at most";
 }
 
 std::string refusal(const KernelConfig& config, const GemmTraits& traits, std::string_view arch) {

@@ -125,9 +125,11 @@ double tile_cycles(const FmaConfig& c, const GemmTraits& t, const ArchRates& rat
   const auto accesses = [](const FmaTile& tile) {
     return static_cast<double>(tile.outer) * tile.block_k / tile.access;
   };
-  const double all_accesses = accesses(c.a_tile(t)) + accesses(c.b_tile(t));
-  const double copies = all_accesses * (c.async_copy && c.access > 1 ? 0.6 : 1.0);
-  const double copying = c.async_copy ? all_accesses / 32 * kAsyncCopyCycles : 0;
+  const double of_a = accesses(c.a_tile(t)), of_b = accesses(c.b_tile(t));
+  const double copies = (of_a + of_b) * (c.async_copy && c.access > 1 ? 0.6 : 1.0);
+  const double async = (c.copies_async(t.a_is_k_major(), t.element) ? of_a : 0) +
+                       (c.copies_async(t.b_is_k_major(), t.element) ? of_b : 0);
+  const double copying = async / 32 * kAsyncCopyCycles;
   const double single = c.stages < 2 ? 1.35 : 1.0;  // nothing hides the copies
   const double issue = products * ((pairs ? 0.5 : 1.0) + loads + widened) + copies;
   // A 16-byte load of shared memory takes half the time, because lanes read the same addresses.

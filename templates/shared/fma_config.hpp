@@ -46,7 +46,7 @@ struct FmaConfig {
             "elements of one access to global memory: 16 bytes at most, and what the operands' alignment allows"},
         config.access);
     visit(ConfigField{"packed", "p", FieldKind::tile,
-                      "1: shared memory is read 16 bytes at a time, f16 multiplied in pairs, 0: by elements"},
+                      "1: shared memory is read 16 bytes at a time, f16 multiplied in pairs, 0: by elements, or quads"},
           config.packed);
     visit(ConfigField{"padded", "x", FieldKind::pipeline,
                       "1: rows of shared memory are 16 bytes longer, against bank conflicts, 0: as they are"},
@@ -181,15 +181,13 @@ constexpr bool has_legal_slices(const FmaConfig& c, const GemmTraits& t) {
   if (c.slices == 1) return true;
   const int threads = c.slice_threads();
   const bool has_lanes = threads == 8 || threads == 16 || threads % 32 == 0;
-  return c.slices >= 1 && c.slices <= 32 && c.stages > 0 && has_lanes && c.steps(t.element) % c.slices == 0 &&
-         size_bytes(t.accumulator) == 4;
+  return c.stages > 0 && has_lanes && c.steps(t.element) % c.slices == 0 && size_bytes(t.accumulator) == 4;
 }
 
 /// True if a thread reads four f32 along k at once, from rows of shared memory that run along k.
 constexpr bool has_legal_quads(const FmaConfig& c, const GemmTraits& t) {
   if (!c.quads) return true;
-  return t.element == DType::f32 && t.a_is_k_major() && t.b_is_k_major() && c.stages > 0 && !c.transposed &&
-         !c.packed && c.group == 0;
+  return t.element == DType::f32 && t.a_is_k_major() && t.b_is_k_major() && !c.transposed && c.group == 0;
 }
 
 /// True if a thread's rows and columns are whole groups, which packed kernels read 8 or 16 bytes at a time.
@@ -204,7 +202,8 @@ constexpr bool is_legal(const FmaConfig& c, const GemmTraits& t, const ArchLimit
   if (c.block_m < 1 || c.block_n < 1 || c.block_k < 2 || c.thread_m < 1 || c.thread_n < 1) return false;
   if (c.block_m > 512 || c.block_n > 512 || c.thread_m > 16 || c.thread_n > 16) return false;
   if (c.block_m % c.thread_m != 0 || c.block_n % c.thread_n != 0 || c.thread_m * c.thread_n > 128) return false;
-  if (c.slices < 1 || c.threads() < 32 || c.threads() > kMaxThreadsPerBlock || c.threads() % 32 != 0) return false;
+  if (c.slices < 1 || c.slices > 32) return false;  // before threads(), which multiplies by it
+  if (c.threads() < 32 || c.threads() > kMaxThreadsPerBlock || c.threads() % 32 != 0) return false;
   if (!has_fma_types(c, t) || t.epilogue.is_gated() || !has_legal_slices(c, t)) return false;
   if (!has_legal_quads(c, t)) return false;
   const int step_k = c.step_k(t.element);

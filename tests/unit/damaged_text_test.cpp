@@ -9,6 +9,7 @@
 #include "config/m_range.hpp"
 #include "config/problem_text.hpp"
 #include "config/shapes.hpp"
+#include "config/traits.hpp"
 #include "records/rejection_log.hpp"
 #include "records/trace.hpp"
 #include "records/vetted_log.hpp"
@@ -100,11 +101,12 @@ TEST(DamagedText, ConfigsAndLaunches) {
   expect_only_errors(
       {"wgmma_m128_n256_k64_c2_sn0_pp0_o0_s4_cm2_cn1_b1", "wgmma_m16_n64_k128_c1_sn0_pp0_o0_s11_cm1_cn1_b1_t1_sk1",
        "mma_m64_n64_k64_wm2_wn2_s4_x1_f2_e1_b2", "fma_m128_n128_k8_tm8_tn8_s2_v4_p1_x1_a0_b1",
-       "simt_m64_n64_k8_tm4_tn4"},
+       "fma_m1_n32_k128_tm1_tn1_s4_v4_p0_x1_a1_b1_t0_sl8_q1", "simt_m64_n64_k8_tm4_tn4"},
       [](const std::string& text) {
         const auto config = parse_config(text);
         if (!config) throw Error(ErrorCode::invalid_argument, "no config");
         ASSERT_EQ(to_string(*config), text);
+        is_legal(*config, traits_of(parse_workload("64 64 64 nt f32")), arch_limits("sm_90a"));
       });
   expect_only_errors({"r8m", "r16mp_xat", "r1np_xab", "r2m_xbt"}, [](const std::string& text) {
     const auto launch = parse_launch(text);

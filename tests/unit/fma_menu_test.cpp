@@ -85,6 +85,7 @@ TEST(FmaMenu, HasTheTilesOfF32ForS8AndTf32) {
   }
 }
 
+/// No family uses Turing's tensor cores for these types. A launch copies s8 of other layouts and alignments first.
 TEST(FmaModel, PrefersTheFamilyOnTuringForS8AndTf32) {
   for (const char* text : {"4096 4096 4096 nt s8", "4096 4096 4096 nn s8", "2048 2048 2048 tn s8 align=1,1,4",
                            "512 512 512 nt s8*s8>f16", "4096 4096 4096 nn tf32", "512 512 512 tn tf32"}) {

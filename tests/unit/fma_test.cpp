@@ -1,5 +1,6 @@
 // Tests of family fma's index arithmetic, as laws, and of its configs.
 
+#include "config/refusal.hpp"
 #include "config/traits.hpp"
 #include "plan/fma_menu.hpp"
 #include "plan/model.hpp"
@@ -272,6 +273,37 @@ TEST(FmaConfig, UntransposedTilesOfBAreReadByElements) {
 }
 
 /// Quads are for f32 whose rows run along k.
+TEST(FmaConfig, QuadsAreOfF32InRowsAlongK) {
+  const auto legal = [](const FmaConfig& config, DType element = DType::f32) {
+    const TypePair types{element, DType::f32};
+    return is_legal(config, make_traits(types, {Op::n, Op::t}, false, 4), arch_limits("sm_90a"));
+  };
+  FmaConfig config{.block_m = 32, .block_n = 32, .block_k = 64, .thread_m = 2, .thread_n = 2, .stages = 2, .access = 4};
+  config.packed = config.transposed = false;
+  EXPECT_TRUE(legal(config, DType::f16)) << "without quads";
+  config.quads = true;
+  EXPECT_TRUE(legal(config));
+  EXPECT_FALSE(legal(config, DType::f16));
+  const auto illegal = [&](auto&& change) {
+    FmaConfig changed = config;
+    change(changed);
+    return !legal(changed);
+  };
+  EXPECT_TRUE(illegal([](FmaConfig& c) { c.transposed = true; }));
+  EXPECT_TRUE(illegal([](FmaConfig& c) { c.group = 2; }));
+  EXPECT_TRUE(illegal([](FmaConfig& c) { c.thread_m = c.thread_n = 4, c.packed = true; }));
+  EXPECT_TRUE(illegal([](FmaConfig& c) { c.stages = 0, c.access = 1, c.padded = false; }));
+}
+
+TEST(FmaConfig, ManySlicesAreRefused) {
+  const GemmTraits traits = make_traits(kF32Pair, {Op::n, Op::t}, false, 4);
+  FmaConfig config{.block_m = 1024, .block_n = 1024, .block_k = 8, .thread_m = 1024, .thread_n = 1024, .stages = 1};
+  config.slices = 1024;
+  EXPECT_EQ(refusal(config, traits, "sm_90a").substr(0, 41), "shared memory: 4290772992 bytes per block");
+  config.slices = 134'217'729;  // times the threads of a slice it exceeds 32 bits
+  EXPECT_FALSE(is_legal(config, traits, arch_limits("sm_90a")));
+}
+
 /// Slices are whole warps, or 8 or 16 threads, and have two steps of each k-tile at least.
 TEST(FmaConfig, SlicesDivideTheStepsOfATile) {
   const auto legal = [](FmaConfig config, Op op_b, DType accumulator = DType::f32) {
@@ -304,7 +336,6 @@ TEST(FmaConfig, SlicesDivideTheStepsOfATile) {
   EXPECT_FALSE(legal(with(2, false), Op::n, DType::f16)) << "sums of 16 bits";
 }
 
-/// No family uses Turing's tensor cores for these types. A launch copies s8 of other layouts and alignments first.
 TEST(FmaConfig, MultipliesWordsOfS8) {
   const GemmTraits nt = make_traits(kS8Words, {Op::n, Op::t}, false, 4);
   const ArchLimits& hopper = arch_limits("sm_90a");

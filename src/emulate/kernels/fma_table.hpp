@@ -18,7 +18,7 @@ inline constexpr FmaConfig kFmaConfigs[] = {
     {.block_m = 32,  .block_n = 32, .block_k = 16, .thread_m = 1,  .thread_n = 1, .stages = 1, .access = 1, .packed = false, .padded = false},
     {.block_m = 96,  .block_n = 32, .block_k = 14, .thread_m = 6,  .thread_n = 4, .stages = 2, .access = 1, .packed = false},
     {.block_m = 16,  .block_n = 32, .block_k = 8,  .thread_m = 1,  .thread_n = 2, .stages = 0, .access = 1, .packed = false, .padded = false},
-    // Slices: of the double buffer, and of the ring of cp.async, with fewer bytes in the stages than in the sums.
+    // Slices: of the double buffer, and of cp.async, where the stages have fewer bytes than the sums.
     {.block_m = 8,   .block_n = 32, .block_k = 12, .thread_m = 2,  .thread_n = 4, .stages = 2, .access = 2, .packed = false, .slices = 3},
     {.block_m = 32,  .block_n = 32, .block_k = 8,  .thread_m = 4,  .thread_n = 8, .stages = 2, .access = 4, .packed = false, .async_copy = true, .slices = 4},
     // Quads: slices of a quarter of a warp, and an odd number of steps in each of two chunks.
