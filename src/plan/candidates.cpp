@@ -189,9 +189,8 @@ void keep_legal(std::vector<KernelConfig>& configs, const GemmTraits& traits, co
 }
 
 /// Configs that need operands in different forms. Each other config needs them as one of these does, or as they lie.
-const KernelConfig kReaders[] = {
-    WgmmaConfig{}, WgmmaConfig{.transposed = true}, WgmmaConfig{.one_tile = true}, MmaConfig{},
-    FmaConfig{},   FmaConfig{.quads = true}};
+const KernelConfig kReaders[] = {WgmmaConfig{}, WgmmaConfig{.transposed = true}, WgmmaConfig{.one_tile = true},
+                                 MmaConfig{}, FmaConfig{}};
 
 /// The result of `configs` for `problem`, followed by the configs that need repacked operands. The menu of these sees
 /// the operands as their launch copies them.

@@ -93,8 +93,10 @@ struct FmaConfig {
   constexpr int step_bytes(DType element) const { return step_factors() * size_bytes(factor_type(element)); }
   /// The alignment in bytes that operands need: that of a word of four s8.
   constexpr int operand_alignment(DType element) const { return factor_elements(element); }
+  /// True if a launch copies operands whose rows do not run along k. It does not for quads: the copy costs more than
+  /// they gain.
   constexpr bool needs_k_major(DType element, Operand /*operand*/, const Epilogue& /*e*/) const {
-    return step_k(element) > 1;
+    return factor_elements(element) > 1;
   }
 
   /// Threads of a slice: together they have all elements of the tile.

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string>
+#include <variant>
 
 namespace hotgemm {
 namespace {
@@ -45,6 +46,16 @@ TEST(FmaMenu, HasQuadsForF32InLayoutNt) {
     }
   }
   EXPECT_EQ(std::ranges::count(fma_menu(make_traits(kS8Words, {Op::n, Op::t}, false, 16)), true, &FmaConfig::quads), 0);
+}
+
+/// A copy would cost more than quads gain.
+TEST(FmaMenu, HasNoQuadsForCopiedOperands) {
+  for (const char* text : {"4096 4096 512 nn f32", "16 4096 4096 tn f32", "4096 1 4096 nn f32"}) {
+    for (const KernelConfig& config : candidates(parse_workload(text), arch_limits("sm_90a"))) {
+      const auto* const fma = std::get_if<FmaConfig>(&config);
+      EXPECT_FALSE(fma != nullptr && fma->quads) << text << ": " << to_string(config);
+    }
+  }
 }
 
 TEST(FmaMenu, IsLegalOnHopperAndHasAnchorsOnTuring) {
