@@ -95,7 +95,7 @@ constexpr QuadTile kQuadTiles[] = {
 constexpr std::size_t kQuadAnchors = 8;
 // clang-format on
 
-/// The configs that are legal for f32 in layout nt, or none.
+/// The configs of the first `count` tiles for f32 in layout nt; none for other types and layouts.
 std::vector<FmaConfig> of_quads(std::size_t count, const GemmTraits& traits) {
   std::vector<FmaConfig> configs;
   if (traits.element != DType::f32 || !traits.a_is_k_major() || !traits.b_is_k_major()) return configs;

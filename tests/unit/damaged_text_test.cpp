@@ -106,6 +106,7 @@ TEST(DamagedText, ConfigsAndLaunches) {
         const auto config = parse_config(text);
         if (!config) throw Error(ErrorCode::invalid_argument, "no config");
         ASSERT_EQ(to_string(*config), text);
+        // Sanitizers watch what damaged fields do.
         is_legal(*config, traits_of(parse_workload("64 64 64 nt f32")), arch_limits("sm_90a"));
       });
   expect_only_errors({"r8m", "r16mp_xat", "r1np_xab", "r2m_xbt"}, [](const std::string& text) {
