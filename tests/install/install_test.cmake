@@ -1,5 +1,5 @@
 # cmake -DBUILD_DIR=… -DTEST_DIR=… -DWORK_DIR=… -DSOURCE_DIR=… -DGENERATOR=… -DCXX=… -DSTRIP=… -DNM=…
-#       -DHAS_COMMAND=0|1 -DHAS_SHARED=0|1 -P install_test.cmake
+#       -DCUDART_INCLUDE_DIR=… -DCUDART=… -DHAS_COMMAND=0|1 -DHAS_SHARED=0|1 -P install_test.cmake
 #
 # Installs into a prefix, moves it, and builds and runs programs of all kinds against it.
 
@@ -83,6 +83,16 @@ endfunction()
 
 build(cxx_program app -DCMAKE_BUILD_TYPE=Release)
 build(c_program c_app)
+
+# The examples, as a project of their own.
+run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${SOURCE_DIR}/examples -B ${WORK_DIR}/examples "-DCMAKE_PREFIX_PATH=${prefix}"
+    -DCMAKE_CXX_COMPILER=${CXX} -DHOTGEMM_CUDART_INCLUDE_DIR=${CUDART_INCLUDE_DIR} -DHOTGEMM_CUDART=${CUDART})
+run(${CMAKE_COMMAND} --build ${WORK_DIR}/examples)
+foreach(example hgemm_c hgemm_cpp)
+  if(NOT EXISTS ${WORK_DIR}/examples/example_${example})
+    message(FATAL_ERROR "example_${example} was not built")
+  endif()
+endforeach()
 
 # The shared library finds the records of the moved prefix: without them the digest is another.
 if(HAS_SHARED)
