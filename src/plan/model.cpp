@@ -294,7 +294,8 @@ double predict_us(const KernelConfig& config, const Workload& asked, const Workl
       matrix_bytes(problem, columns_of_d(asked), matrices) + incomplete_bytes(config, problem, fused, model);
   const double dram_us = bytes / (device.dram_gbps * 0.85e3 * read_share(config)) + of_wgmma(wgmma_repeated_us);
   const double unhidden_us = unhidden_share(config, tiles, device, resident) * std::min(sm_us, dram_us);
-  const double merged_us = std::max(sm_us, dram_us) + unhidden_us + sum_us + kLaunchUs + of_wgmma(wgmma_beyond_us);
+  const double merged_us = std::max(sm_us, dram_us) + unhidden_us + sum_us + kLaunchUs + of_wgmma(wgmma_beyond_us) +
+                           of_wgmma(wgmma_narrow_us);
   const double lost_us = std::max(of_wgmma(wgmma_unmerged_us) - merged_us, 0.0);
   return merged_us + model.unmerged_share * lost_us + repack_us(copies, asked, device);
 }

@@ -81,6 +81,12 @@ constexpr Cluster kClusters[] = {{1, 1}, {2, 1}, {1, 2}, {4, 1}, {1, 4}, {2, 2}}
 
 bool takes_clusters_of_four(const WgmmaConfig& c) { return c.block_m * c.block_n >= 64 * 64 && c.blocks_per_sm == 1; }
 
+/// Makes a tile that is too small for clusters of four as wide as they demand: four blocks that share an operand of
+/// short rows read it in next to no time (docs/notebook/search.md, 31).
+void widen_for_four(WgmmaConfig& c) {
+  if (!takes_clusters_of_four(c)) (c.transposed ? c.block_m : c.block_n) = 64;
+}
+
 void append_clusters(WgmmaConfig config, bool is_deepest, const GemmTraits& traits, std::vector<WgmmaConfig>& menu) {
   const bool takes_four = is_deepest && takes_clusters_of_four(config);
   for (const auto& [m, n] : kClusters) {
@@ -289,7 +295,8 @@ std::vector<WgmmaConfig> wgmma_variants(const WgmmaConfig& config, const GemmTra
     variant = config;
     variant.cluster_m = m;
     variant.cluster_n = n;
-    append(variant);
+    if (variant.cluster() > 2 && !variant.split_k) widen_for_four(variant);
+    if (is_in_menu(variant, traits)) append(variant);
   }
   return variants;
 }

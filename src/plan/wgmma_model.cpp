@@ -95,13 +95,6 @@ double engine_cycles(const WgmmaTile& tile, const Stored& operand, int sharers, 
   return rows * tile.slabs() * row;
 }
 
-/// Cycles of L2 for a k-tile of an operand that lies along m or n and is narrower than a line, read by all SMs at once.
-/// Each row of a box is a request then, also where the box lies beyond the operand; 0 for any other operand.
-double narrow_cycles(const WgmmaTile& tile, const Stored& operand, double sms, const WgmmaModel& model) {
-  const bool is_narrow = !tile.k_major && operand.extent * tile.element_bytes < kLineBytes;
-  return is_narrow ? tile.block_k * tile.slabs() * sms / model.narrow_rows : 0;
-}
-
 /// Cycles of the load-store units for a k-tile of an operand that threads load; 0 for any other. If rows begin at odd
 /// elements, half of them take two loads for each word.
 double load_cycles(const WgmmaConfig& c, const GemmTraits& t, const WgmmaTile& tile, int vec, const WgmmaModel& model) {
@@ -116,15 +109,13 @@ double copy_cycles(const WgmmaConfig& c, const GemmTraits& t, const SeenWorkload
   const double n = std::min<double>(c.block_n, static_cast<double>(p.n));
   const double saved = m * (1 - 1.0 / c.cluster_n) + n * (1 - 1.0 / c.cluster_m);
   const double asked = (m + n - model.cluster_saves * saved) * c.block_k * size_bytes(t.element);
-  double engine = 0, narrow = 0;
+  double engine = 0;
   const auto add = [&](const WgmmaTile& tile, const Stored& operand, int sharers, int vec) {
-    if (c.loads_by_threads(t, vec)) return;
-    engine += engine_cycles(tile, operand, sharers, c.is_square(), model);
-    if (p.batch == 1) narrow += narrow_cycles(tile, operand, sms, model);  // else products have lines of their own
+    if (!c.loads_by_threads(t, vec)) engine += engine_cycles(tile, operand, sharers, c.is_square(), model);
   };
   add(c.a_tile(t), stored_a(p), c.cluster_n, t.vec_a);
   add(c.b_tile(t), stored_b(p), c.cluster_m, t.vec_b);
-  return std::max({engine, asked / (model.l2_total_bytes / sms), narrow});
+  return std::max(engine, asked / (model.l2_total_bytes / sms));
 }
 
 /// The least time for a k-tile because of the instructions that load it: the mean over `k_tiles`. A one-tile block has
@@ -287,6 +278,23 @@ double wgmma_reduce_us(const WgmmaConfig& c, const SeenWorkload& problem, const 
                        epilogue_cycles(c, problem.traits, c.readers(), model);
   const double turns = waves.busiest / waves.concurrent;  // tiles that one block slot of an SM runs in turn
   return turns * (model.arrive_cycles + moved + model.epilogue_cycles + fused / owners) / device.clock_mhz;
+}
+
+double wgmma_narrow_us(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device,
+                       const WgmmaModel& model) {
+  if (problem.batch > 1) return 0;
+  const GemmTraits& traits = problem.traits;
+  const auto bytes_of_row = [&](const WgmmaTile& tile, const Stored& operand, int sharers, int vec) {
+    const double row = static_cast<double>(operand.extent) * tile.element_bytes;
+    if (tile.k_major || row >= kLineBytes || c.loads_by_threads(traits, vec)) return 0.0;
+    return tile.slabs() * tile.swizzle_bytes * (sharers > 2 ? model.narrow_four : 1) *
+           std::pow(kSectorBytes / row, model.narrow_growth);
+  };
+  const double clusters = ceil_div(static_cast<double>(problem.m), c.block_m * c.cluster_m) *
+                          ceil_div(static_cast<double>(problem.n), c.block_n * c.cluster_n);
+  const double bytes = bytes_of_row(c.a_tile(traits), stored_a(problem), c.cluster_n, traits.vec_a) +
+                       bytes_of_row(c.b_tile(traits), stored_b(problem), c.cluster_m, traits.vec_b);
+  return clusters * c.cluster() * static_cast<double>(problem.k) * bytes / model.narrow_bytes / device.clock_mhz;
 }
 
 double wgmma_repeated_us(const WgmmaConfig& c, const SeenWorkload& problem, const DeviceInfo& device,

@@ -22,7 +22,9 @@ struct WgmmaModel {
   double line_cycles = 0.55;       ///< extra time for a row that crosses into another line
   double sector_cycles = 2.9;      ///< extra time for a row that begins inside a sector
   double l2_total_bytes = 9400;    ///< for all SMs together: L2 merges requests of neighbours for the same data
-  double narrow_rows = 20.5;       ///< rows in a clock, for all SMs together, of operands narrower than a line
+  double narrow_bytes = 7050;      ///< for all SMs together, of boxes of an operand along m or n in rows of 32 bytes
+  double narrow_growth = 0.62;     ///< the power of the bytes of a row with which that grows, up to a line
+  double narrow_four = 0.15;       ///< cost of such a box for each of four blocks that share it; two save nothing
   double latency_cycles = 1530;    ///< from the issue of a copy to its data, from DRAM
   double held_stages = 0.98;       ///< stages that are being read, so that no copy into them is in flight
   double wait_cycles = 11;         ///< waits and fences of a k-tile, if no other warpgroup multiplies meanwhile
@@ -84,7 +86,9 @@ inline constexpr WgmmaConstant kWgmmaConstants[] = {
     {"line_cycles", &WgmmaModel::line_cycles},
     {"sector_cycles", &WgmmaModel::sector_cycles},
     {"l2_total_bytes", &WgmmaModel::l2_total_bytes},
-    {"narrow_rows", &WgmmaModel::narrow_rows},
+    {"narrow_bytes", &WgmmaModel::narrow_bytes},
+    {"narrow_growth", &WgmmaModel::narrow_growth},
+    {"narrow_four", &WgmmaModel::narrow_four},
     {"latency_cycles", &WgmmaModel::latency_cycles},
     {"held_stages", &WgmmaModel::held_stages},
     {"wait_cycles", &WgmmaModel::wait_cycles},
@@ -163,6 +167,13 @@ double wgmma_repeated_us(const WgmmaConfig& config, const SeenWorkload& problem,
 /// The predicted microseconds for boxes beyond the edges of operands that L2 does not hold. They hold nothing, but take
 /// long where an operand lies along m or n. 0 for a config whose blocks do not divide k.
 double wgmma_beyond_us(const WgmmaConfig& config, const SeenWorkload& problem, const DeviceInfo& device,
+                       const WgmmaModel& model = {});
+
+/// The predicted microseconds that are lost because all blocks read the same few lines: those of an operand that lies
+/// along m or n in rows shorter than a line. A box costs by its width, also where it lies beyond the operand
+/// (docs/notebook/search.md, 31). 0 for batches, whose products have lines of their own, and for operands that threads
+/// load.
+double wgmma_narrow_us(const WgmmaConfig& config, const SeenWorkload& problem, const DeviceInfo& device,
                        const WgmmaModel& model = {});
 
 /// The microseconds of L2 if it merges no requests of different clusters. It merges them while blocks read one part

@@ -90,6 +90,12 @@ TEST(Choice, AVariantOfAnAnchorMayBeTheBest) {
   EXPECT_EQ(std::ranges::count(all, pick), 1) << to_string(pick);
 }
 
+TEST(Choice, FourBlocksShareAnOperandOfShortRows) {  // tiles of 16 columns, the best anchor, are too small for that
+  const Database none{DatabaseOptions{}};
+  const auto choices = choose_on(kArch, parse_workload("4096 8 4096 tn bf16"), none);
+  EXPECT_EQ(std::get<WgmmaConfig>(choices.front().config).cluster(), 4);
+}
+
 TEST(Choice, BesideARecordAndUnderAnSmLimitThereAreOnlyAnchors) {
   const TemporaryDirectory directory;
   write_file(directory.segments() / "x.jsonl", to_line({unlikely_record("512 512 512 nt f16"), 1}) + "\n");

@@ -96,7 +96,7 @@ TEST(ModelFit, FindsAnotherGpuAndHelpsOnProblemsThatItHasNotSeen) {
   EXPECT_GT(losses.size(), 1u);
   EXPECT_LE(mean_regret(fitted, model), mean_regret(fitted, {}));
   EXPECT_LT(fit_loss(held_back, model), fit_loss(held_back, {}));
-  EXPECT_LE(mean_regret(held_back, model), mean_regret(held_back, {}) + 0.01) << "a pick or two may change";
+  EXPECT_LE(mean_regret(held_back, model), mean_regret(held_back, {}) + 0.015) << "a pick or two may change";
 }
 
 }  // namespace

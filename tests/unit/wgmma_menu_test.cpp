@@ -257,7 +257,8 @@ TEST(WgmmaMenu, AnchorsOfGroupsAndOfScalesOfBlocksHaveProducers) {
   }
 }
 
-/// The one respect in which `variant` differs from `config` apart from stages; "" if there are none or several.
+/// The one respect in which `variant` differs from `config` apart from stages; "" if there are none or several. Small
+/// tiles are wider in a cluster of four.
 std::string difference(const WgmmaConfig& config, WgmmaConfig variant) {
   std::string found;
   const auto restore = [&](const char* name, auto... members) {
@@ -266,10 +267,13 @@ std::string difference(const WgmmaConfig& config, WgmmaConfig variant) {
     without.stages = config.stages;
     if (without == config) found = name;
   };
-  restore("width", config.transposed ? &WgmmaConfig::block_m : &WgmmaConfig::block_n);
+  const auto width = config.transposed ? &WgmmaConfig::block_m : &WgmmaConfig::block_n;
+  restore("width", width);
   restore("k-tile", &WgmmaConfig::block_k);
   restore("cluster", &WgmmaConfig::cluster_m, &WgmmaConfig::cluster_n);
   restore("staying", &WgmmaConfig::one_tile);
+  if (found.empty() && variant.cluster() == 4 && variant.*width == 64)
+    restore("cluster of wider tiles", &WgmmaConfig::cluster_m, &WgmmaConfig::cluster_n, width);
   return found;
 }
 
@@ -289,13 +293,14 @@ void expect_variants(const GemmTraits& traits, std::map<std::string, int>& count
 TEST(WgmmaMenu, HoldsEveryVariantOfAnAnchorAndEachDiffersInOneRespect) {
   std::map<std::string, int> count;
   for_each_traits([&](const GemmTraits& traits) { expect_variants(traits, count); });
-  for (const char* respect : {"width", "k-tile", "cluster", "staying"}) EXPECT_GT(count[respect], 100) << respect;
+  constexpr const char* kRespects[] = {"width", "k-tile", "cluster", "staying", "cluster of wider tiles"};
+  for (const char* respect : kRespects) EXPECT_GT(count[respect], 100) << respect;
   count.clear();
   int turn = 0;
   for_each_mixed_traits([&](const GemmTraits& traits) {
     if (turn++ % 4 == 0) expect_variants(traits, count);
   });
-  for (const char* respect : {"width", "k-tile", "cluster", "staying"}) EXPECT_GT(count[respect], 100) << respect;
+  for (const char* respect : kRespects) EXPECT_GT(count[respect], 100) << respect;
 }
 
 TEST(WgmmaMenu, VariantsOfATileAreTheNextWidthsThatTheLayoutHas) {
